@@ -284,3 +284,170 @@ print(f"done {rank}", flush=True)
 def test_ranks_choose_a_configuration_together(n, tmp_path):
     output = run(shoal_launch(n), TUNED, tmp_path, "-m", "shoal.triton")
     assert all(f"done {rank}" in output for rank in range(n)) and "cannot run" in output
+
+
+FAILING = """
+import pytest
+import triton
+from triton_dist.tune import autotune, to_hashable
+from triton_dist.utils import finalize_distributed, initialize_distributed
+
+group = initialize_distributed()
+rank = group.rank()
+ran = []
+
+
+def work(x, block):
+    ran.append(block)
+    if rank == 1 and block == x:
+        raise ValueError("cannot do it")
+    return block
+
+
+def fails_there(*args):
+    if rank == 1:
+        raise KeyError("not here")
+    return True
+
+
+def tuned(function=work, key=lambda x: x, prune=None, blocks=(1, 2, 3)):
+    return autotune([{"block": block} for block in blocks], key, prune)(function)
+
+
+def refuses(call, there, elsewhere):
+    with pytest.raises(Exception) as raised:
+        call(2, autotune_pg=group)
+    assert (there if rank == 1 else elsewhere) in str(raised.value), raised.value
+
+
+refuses(tuned(), "cannot do it", "tuning of work failed on rank 1: ValueError: cannot do it")
+assert set(ran) == {1, 2}, "none goes on alone"
+refuses(tuned(key=fails_there), "not here", "failed on rank 1: KeyError: 'not here'")
+refuses(tuned(prune=fails_there), "not here", "failed on rank 1: KeyError: 'not here'")
+none = "none of the 3 configurations of work can be used"
+refuses(tuned(prune=lambda config, x: rank != 1), none, f"failed on rank 1: AutotunerError: Autotuner error: {none}")
+left_out = "each of the 2 configurations of work is left out by some rank"
+refuses(tuned(prune=lambda config, x: config["block"] == rank, blocks=(0, 1)), left_out, left_out)
+lengths = "need as many configurations each: 1 on rank 0, 2 on rank 1"
+refuses(tuned(blocks=range(1 + rank)), lengths, lengths)
+assert tuned(prune=lambda config, x: config["block"] != 2 - rank)(0, autotune_pg=group) == 3, "what all can use"
+
+mixed = {1: {2}, "a": 3}
+assert to_hashable(mixed) == to_hashable(dict(reversed(mixed.items()))) and hash(to_hashable(mixed))
+with pytest.raises(TypeError, match="bytearray.*, but what `key_fn` gives is looked up by its value"):
+    tuned(key=lambda x: bytearray())(1)
+with pytest.raises(TypeError, match="a process group of torch.distributed"):
+    tuned()(1, autotune_pg="tp")
+for space, why in (
+    ([triton.Config({"block": 1})], "dicts of arguments, not a Config"),
+    ([{"block": 1}, {2: 1}], "names of arguments"),
+    ([1], "not 1"),
+    ([{"block": 1}, {"blok": 2}], "has no parameter 'blok'"),
+):
+    with pytest.raises(TypeError, match=why):
+        autotune(space, lambda x: x)(work)
+finalize_distributed()
+"""
+
+
+def test_what_fails_on_one_rank_that_tunes_is_raised_by_all(tmp_path):
+    run(shoal_launch(2), FAILING, tmp_path, "-m", "shoal.triton")
+
+
+IN_CONTEXT = """
+import time
+import pytest
+import torch
+import triton
+import triton.language as tl
+import triton_dist
+import triton_dist.language as dl
+from triton_dist.autotuner import contextual_autotune
+from triton_dist.utils import (
+    NVSHMEM_SIGNAL_DTYPE, finalize_distributed, initialize_distributed, nvshmem_barrier_all_on_stream,
+    nvshmem_create_tensor,
+)
+
+group = initialize_distributed()
+rank, ranks = group.rank(), group.size()
+launched = []
+
+
+def launches(arguments):
+    launched.append(arguments["BLOCK"])
+    # The others alone would take 64: only what is fastest for all is good for all.
+    time.sleep({64: 0.05 if rank == 0 else 0.001}.get(arguments["BLOCK"], 0.02))
+
+
+def blocks(*sizes):
+    return [triton.Config({"BLOCK": size}, pre_hook=launches) for size in sizes]
+
+
+@triton.autotune(blocks(100, 64, 128), key=["n"])
+@triton_dist.jit
+def push(shard, out, signals, n, BLOCK: tl.constexpr):
+    peer = tl.program_id(0)
+    me = dl.rank()
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(dl.symm_at(out, peer) + me * n + at, tl.load(shard + at, mask=at < n), mask=at < n)
+    dl.notify(signals + me, peer, signal=1, sig_op="set", comm_scope="intra_node")
+
+
+@triton.autotune(blocks(32), key=["n"])
+@triton_dist.jit
+def pull(out, total, signals, n, BLOCK: tl.constexpr):
+    # Signals are for one launch: this kernel could not be measured by itself.
+    peer = tl.program_id(0)
+    out = dl.consume_token(out, dl.wait(signals + peer, 1, "sys", "acquire"))
+    tl.store(signals + peer, 0)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.atomic_add(total + at, tl.load(out + peer * n + at, mask=at < n), mask=at < n)
+
+
+signals = nvshmem_create_tensor((ranks,), NVSHMEM_SIGNAL_DTYPE)
+
+
+def sum_of_shards(shard, out):
+    total = torch.zeros_like(shard)
+    push[(ranks,)](shard, out, signals, shard.numel())
+    pull[(ranks,)](out, total, signals, shard.numel())
+    nvshmem_barrier_all_on_stream()
+    return total
+
+
+tuned = contextual_autotune(is_dist=True, n_repeat=2, n_warmup=1)(sum_of_shards)
+for n, calls in ((100, 7), (100, 1), (50, 7)):
+    launched.clear()
+    shard = torch.arange(n) + 1000.0 * rank
+    out = nvshmem_create_tensor((ranks, n), torch.float32)
+    expected = ranks * torch.arange(n) + 500.0 * ranks * (ranks - 1)
+    assert torch.equal(tuned(shard, out), expected)
+    tried = [block for block in launched if block != 32]
+    # Blocks of 100 cannot be compiled, and 64 is slow on one rank.
+    assert tried == ([100] + [64] * 3 + [128] * 4 if calls == 7 else [128]), tried
+    assert launched.count(32) == calls, launched
+assert tuned.__name__ == "sum_of_shards"
+
+
+
+@contextual_autotune(is_dist=True)
+def fails_there():
+    if rank == ranks - 1:
+        raise ValueError("cannot do it")
+
+
+with pytest.raises(Exception) as raised:
+    fails_there()
+told = "cannot do it" if rank == ranks - 1 else "tuning of fails_there failed on rank 1: ValueError: cannot do it"
+assert told in str(raised.value)
+with pytest.raises(ValueError, match="n_repeat must be at least 1"):
+    contextual_autotune(n_repeat=0)
+finalize_distributed()
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_kernels_that_need_each_other_are_tuned_by_calls_of_the_whole(n, tmp_path):
+    run(shoal_launch(n), IN_CONTEXT, tmp_path, "-m", "shoal.triton")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -242,6 +243,27 @@ def test_an_error_tells_what_all_wait_for_when_one_has_left(n):
         world(n).run(lambda rank: rank.barrier() if rank.rank != 1 else None)
     others = [f"rank {rank}: in barrier of the world" for rank in range(n) if rank != 1]
     assert raised.value.waits == ["rank 1: it has left the world", *others]
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_a_rank_that_exits_has_left_the_others(n):
+    def on_rank(rank, status, do_others_wait=True):
+        if rank.rank == 1:
+            sys.exit(status)
+        if do_others_wait:
+            rank.barrier()
+
+    for status in (0, None):
+        with pytest.raises(shoal.WorldError, match="rank 1 left the world while rank ") as raised:
+            world(n).run(on_rank, status)
+        assert raised.value.waits[0] == "rank 1: it has left the world"
+    for status, do_others_wait in ((0, False), (3, False), (3, True), ("a reason", True)):
+        with pytest.raises(SystemExit) as exited:
+            world(n).run(on_rank, status, do_others_wait)
+        assert exited.value.code == status
+    with pytest.raises(SystemExit) as exited:
+        world(n).run(lambda rank: sys.exit(0))
+    assert exited.value.code == 0
 
 
 @pytest.mark.parametrize("value", ["-1", "abc", "0"])

@@ -105,16 +105,16 @@ pub(crate) struct RunOptions {
     #[arg(short, long, value_name = "NAME=FILE.npy")]
     pub(crate) save: Vec<String>,
     /// Launch so many times more when the results are shown, and say the best time
-    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0, value_parser = from::<0>, allow_negative_numbers = true)]
     pub(crate) repeat: usize,
     /// Check accesses and device_assert at run time, as with SHOAL_DEBUG=1
     #[arg(long)]
     pub(crate) debug: bool,
     /// Seed of random data
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Library kernels: sizes, such as `512,512,512`
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(long, value_delimiter = ',', value_parser = from::<1>, allow_negative_numbers = true)]
     pub(crate) size: Vec<usize>,
     /// Library kernels: element type
     #[arg(long, default_value = "fp32")]
@@ -183,13 +183,13 @@ pub(crate) struct CompileOptions {
     #[arg(long)]
     pub(crate) debug: bool,
     /// Warps of a program, on a GPU
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) num_warps: Option<u32>,
     /// Trips of a loop that are under way at the same time, on a GPU
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) num_stages: Option<u32>,
     /// The most registers of a thread, on a GPU
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) maxnreg: Option<u32>,
     /// Say how long each step takes
     #[arg(long)]
@@ -232,16 +232,16 @@ pub(crate) struct CheckCommand {
     #[arg(short = 'n', long, value_delimiter = ',', value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: Vec<usize>,
     /// Schedules to run in each world
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, value_parser = from::<0>, allow_negative_numbers = true)]
     pub(crate) schedules: usize,
     /// The first seed
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// What harnesses see as world.launches
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = from::<0>, allow_negative_numbers = true)]
     pub(crate) launches: usize,
     /// How many programs of a rank are resident at once [default: all]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = from::<0>, allow_negative_numbers = true)]
     pub(crate) resident: Option<usize>,
     /// The same, by the name of a device: h100, h200, h20, b200, mi300x, …
     #[arg(long)]
@@ -319,7 +319,7 @@ pub(crate) struct BenchOptions {
     #[arg(long, default_value = "")]
     pub(crate) filter: String,
     /// Rounds of measuring; the best of each side counts [default: 7, for several ranks 3]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, value_parser = from::<1>, allow_negative_numbers = true)]
     pub(crate) rounds: Option<usize>,
     /// Several ranks: how many, one world after another
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4", value_parser = number_of_ranks, allow_negative_numbers = true)]
@@ -328,11 +328,11 @@ pub(crate) struct BenchOptions {
     #[arg(long, default_value = "cpu", value_parser = one_of(&[BackendName::Cpu, BackendName::Cuda]))]
     pub(crate) device: BackendName,
     /// Several ranks: what they are
-    #[arg(long, default_value = "processes")]
+    #[arg(long, default_value = "processes", value_parser = one_of(&[Engine::Threads, Engine::Processes, Engine::Openshmem]))]
     pub(crate) engine: Engine,
     /// Several ranks: sizes, such as `512,512,512`; may be given several times
-    #[arg(long = "size", value_name = "SIZES")]
-    pub(crate) sizes: Vec<String>,
+    #[arg(long = "size", value_name = "SIZES", value_parser = sizes, allow_hyphen_values = true)]
+    pub(crate) sizes: Vec<Sizes>,
     /// Several ranks: element types
     #[arg(long = "dtype", value_delimiter = ',', default_value = "fp32")]
     pub(crate) dtypes: Vec<String>,
@@ -359,6 +359,10 @@ pub(crate) enum RankPeer {
     /// torch's collectives for CPUs
     Gloo,
 }
+
+/// The sizes of one measurement.
+#[derive(Debug, Clone)]
+pub(crate) struct Sizes(pub(crate) Vec<usize>);
 
 /// Options of the command that `shoal bench` starts as ranks.
 #[derive(Debug, Args)]
@@ -394,7 +398,7 @@ pub(crate) struct LaunchOptions {
     #[arg(short = 'n', long = "ranks", value_name = "N", alias = "nproc-per-node", value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: usize,
     /// Number of hosts; only one so far
-    #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = from::<1>, allow_negative_numbers = true)]
     pub(crate) nnodes: usize,
     /// What ranks are [default: what SHOAL_ENGINE says, else processes]; a program starts threads by itself
     #[arg(long, value_parser = one_of(&[Engine::Processes, Engine::Openshmem, Engine::Nvshmem]))]
@@ -403,7 +407,7 @@ pub(crate) struct LaunchOptions {
     #[arg(long, value_parser = one_of(&[BackendName::Cpu, BackendName::Cuda]))]
     pub(crate) device: Option<BackendName>,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
 }
 
@@ -454,6 +458,16 @@ fn number_of_ranks(text: &str) -> Result<usize, String> {
         Ok(ranks @ 1..=MOST_RANKS) => Ok(ranks),
         Ok(_) | Err(_) => Err(format!("a world has from 1 to {MOST_RANKS} ranks")),
     }
+}
+
+/// A whole number that is not too small.
+fn from<const LEAST: usize>(text: &str) -> Result<usize, String> {
+    let number = text.trim().parse().ok().filter(|&number| number >= LEAST);
+    number.ok_or_else(|| format!("not a whole number from {LEAST} on"))
+}
+
+fn sizes(text: &str) -> Result<Sizes, String> {
+    text.split(',').map(from::<1>).collect::<Result<_, _>>().map(Sizes)
 }
 
 /// A comparison that results can fail.

@@ -31,7 +31,10 @@ pub(crate) enum Failure {
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
-    /// What the user wrote, or what was measured.
+    /// A command line that can be read, but asks for what there is not.
+    #[error("{0}")]
+    Usage(String),
+    /// Anything else.
     #[error("{0}")]
     Message(String),
 }
@@ -41,11 +44,16 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Rank { code, .. } => *code,
-            // As for a command line that cannot be read: findings have a status of their own.
-            Failure::Unchecked(_) => 2,
+            // As for a command line that cannot be read; findings of checks have a status of their own.
+            Failure::Usage(_) | Failure::Unchecked(_) => 2,
             Failure::Interrupted => INTERRUPTED,
             Failure::Shoal(_) | Failure::File { .. } | Failure::World(_) | Failure::Message(_) | Failure::Found => 1,
         }
+    }
+
+    /// What is wrong with the command line.
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure::Usage(message.into())
     }
 
     /// A message.

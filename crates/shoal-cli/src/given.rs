@@ -22,9 +22,14 @@ impl Given {
         Given(written.filter_map(|arg| arg.get_long().map(str::to_owned)).collect())
     }
 
+    /// Whether this option was written.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|given| given == name)
+    }
+
     /// Refuses options other than these, which are all that `what` takes.
     pub(crate) fn only(&self, taken: &[&str], what: &str) -> Result<(), Failure> {
         let Some(other) = self.0.iter().find(|name| !taken.contains(&name.as_str())) else { return Ok(()) };
-        Err(Failure::new(format!("--{other} is not for {what}, which takes --{}", taken.join(", --"))))
+        Err(Failure::usage(format!("--{other} is not for {what}, which takes --{}", taken.join(", --"))))
     }
 }

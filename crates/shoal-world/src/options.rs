@@ -1,5 +1,6 @@
 //! How large a world is, and how patient.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use shoal_abi::team::sync_words;
@@ -11,6 +12,9 @@ use crate::error::WorldError;
 
 /// Segments begin at pages, and are whole ones.
 pub(crate) const PAGE: usize = 4096;
+
+/// How many slots a signal pad can have: a GiB has room for the last.
+const PAD_SLOTS: RangeInclusive<usize> = 1..=1 << 28;
 
 /// Settings of a world. All its ranks must choose the same.
 ///
@@ -56,8 +60,12 @@ impl WorldOptions {
                 WorldError::Environment { name: "SHOAL_HEAP_BYTES", value: Some(text), problem }
             })?;
         }
-        if let Some(slots) = variables.number("SHOAL_PAD_SLOTS")? {
-            options.pad_slots = slots;
+        if let Some(text) = variables.text("SHOAL_PAD_SLOTS") {
+            let slots = text.trim().parse().ok().filter(|slots| PAD_SLOTS.contains(slots));
+            options.pad_slots = slots.ok_or_else(|| {
+                let problem = format!("not a number of slots from {} to {}", PAD_SLOTS.start(), PAD_SLOTS.end());
+                WorldError::Environment { name: "SHOAL_PAD_SLOTS", value: Some(text), problem }
+            })?;
         }
         if let Some(text) = variables.text("SHOAL_TIMEOUT") {
             options.timeout = parse_seconds(&text).ok_or_else(|| {
@@ -74,9 +82,9 @@ impl WorldOptions {
         if !can_last(self.timeout) {
             return Err(WorldError::Setup("the timeout of a world must lie between 1 ns and 136 years".to_owned()));
         }
-        if self.pad_slots > 1 << 28 {
-            let slots = self.pad_slots;
-            return Err(WorldError::Setup(format!("a signal pad of {slots} slots is larger than 1 GiB")));
+        if !PAD_SLOTS.contains(&self.pad_slots) {
+            let (slots, least, most) = (self.pad_slots, PAD_SLOTS.start(), PAD_SLOTS.end());
+            return Err(WorldError::Setup(format!("a signal pad has from {least} to {most} slots, not {slots}")));
         }
         Ok(())
     }
@@ -138,6 +146,18 @@ mod tests {
             let said = "not a number of bytes from 1 on, such as 1073741824 or 1G";
             assert_eq!(error, format!("SHOAL_HEAP_BYTES={wrong}: {said}"));
         }
+    }
+
+    #[test]
+    fn pads_have_slots() {
+        let read = |value| WorldOptions::read(&Variables::of(&[("SHOAL_PAD_SLOTS", value)]));
+        assert_eq!(read("1").unwrap().pad_slots, 1);
+        for wrong in ["0", "-1", "many", "268435457", "99999999999999999999"] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert_eq!(error, format!("SHOAL_PAD_SLOTS={wrong}: not a number of slots from 1 to 268435456"));
+        }
+        let none = WorldOptions { pad_slots: 0, ..WorldOptions::default() };
+        assert_eq!(none.check().unwrap_err().to_string(), "a signal pad has from 1 to 268435456 slots, not 0");
     }
 
     #[test]

@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import ContextVar
 from typing import Any
 
 from .. import knobs
@@ -35,6 +36,9 @@ UNUSABLE = (OutOfResources, CompileTimeAssertionFailure)
 # The median decides; the others show how sure that is.
 QUANTILES = (0.5, 0.2, 0.8)
 NEVER = [math.inf] * len(QUANTILES)
+
+# What launches instead of kernels that choose each for itself: `launch(kernel, args, kwargs)`.
+tuned_by: ContextVar[Callable[..., Any] | None] = ContextVar("tuned_by", default=None)
 
 
 @functools.cache
@@ -165,16 +169,24 @@ class Autotuner(KernelInterface):
         """Launches with the best configuration, after finding it if these arguments are of a new kind."""
         self.nargs = dict(zip(self.arg_names, args))
         try:
-            config = self._config_for(args, kwargs) if len(self.configs) > 1 else self.configs[0]
-            chosen = config.all_kwargs()
-            if not kwargs.keys().isdisjoint(chosen):
-                self._refuse_conflicts(config, kwargs)
-            self.best_config = config
-            if config.pre_hook is not None:
-                config.pre_hook({**self.nargs, **kwargs, **chosen})
-            return self.fn.run(*args, **kwargs, **chosen)
+            if len(self.configs) == 1:
+                return self.launch(self.configs[0], args, kwargs)
+            context = tuned_by.get()
+            if context is not None:
+                return context(self, args, kwargs)
+            return self.launch(self._config_for(args, kwargs), args, kwargs)
         finally:
             self.nargs = None
+
+    def launch(self, config: Config, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Launches with a configuration; part of `run`."""
+        chosen = config.all_kwargs()
+        if not kwargs.keys().isdisjoint(chosen):
+            self._refuse_conflicts(config, kwargs)
+        self.best_config = config
+        if config.pre_hook is not None:
+            config.pre_hook({**self.nargs, **kwargs, **chosen})
+        return self.fn.run(*args, **kwargs, **chosen)
 
     def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Compiles all configurations without running any; gives the compiled kernels in their order."""

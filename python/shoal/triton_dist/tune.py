@@ -14,8 +14,11 @@ import numpy
 from shoal.errors import AutotunerError, CompilationError, OutOfResources
 from shoal.runtime.config import Config
 from shoal.triton._install import installed_attribute
+from shoal.triton_dist.tuning_group import TuningGroup
 
 _WARM_UP, _CALLS = 1, 3
+# What makes a configuration unusable, not the program wrong.
+UNUSABLE = (CompilationError, OutOfResources)
 
 
 def to_hashable(value: Any) -> Any:
@@ -28,9 +31,12 @@ def to_hashable(value: Any) -> Any:
     if isinstance(value, Config):
         return to_hashable(value.all_kwargs())
     if isinstance(value, dict):
-        return tuple(sorted((name, to_hashable(part)) for name, part in value.items()))
+        # Names of different types have no other order.
+        return tuple((name, to_hashable(value[name])) for name in sorted(value, key=repr))
     if isinstance(value, (list, tuple)):
         return tuple(to_hashable(part) for part in value)
+    if isinstance(value, set):
+        return frozenset(value)
     return value
 
 
@@ -44,15 +50,16 @@ def autotune(
     `prune_fn(config, ...)` says which can be used. What is found is kept for the process. Calls take three arguments
     more: `autotune=False` takes the first configuration that can be used, `autotune_pg` is the group whose ranks choose
     together, and `autotune_verbose` prints the times. All of them must call it then, with keys that are new to all or
-    to none, and what one rank cannot compile no rank may. A call that gives an argument of the configurations itself is
-    not tuned.
+    to none. They try what all of them can use, and what one rank cannot compile no rank may; where one fails, all
+    raise. A call that gives an argument of the configurations itself is not tuned.
     """
     configs = list(config_space)
-    if not configs:
-        raise ValueError("there is no configuration to choose from")
+    _check_space(configs)
 
     def tuned(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
+        _check_names(configs, function.__name__, signature)
+        names = {name for config in configs for name in config}
         best: dict[Any, dict[str, Any]] = {}
 
         @functools.wraps(function)
@@ -65,52 +72,105 @@ def autotune(
         ) -> Any:
             if autotune is not None and "autotune" in signature.parameters:
                 named["autotune"] = autotune
-            given = signature.bind_partial(*args, **named).arguments
-            if any(name in given or name in named for name in configs[0]):
+            if not names.isdisjoint((*signature.bind_partial(*args, **named).arguments, *named)):
                 return function(*args, **named)
-            usable = [prune_fn is None or prune_fn(config, *args, **named) for config in configs]
-            if not any(usable):
-                raise AutotunerError(f"none of the {len(configs)} configurations of {function.__name__} can be used")
+
+            def usable() -> list[bool]:
+                return [prune_fn is None or bool(prune_fn(config, *args, **named)) for config in configs]
+
+            def key() -> Any:
+                found = autotune_pg, to_hashable(key_fn(*args, **named))
+                try:
+                    hash(found)
+                except TypeError as error:
+                    raise TypeError(
+                        f"tuning of {function.__name__}: {error}, but what `key_fn` gives is looked up by its value"
+                    ) from None
+                return found
+
             if autotune is False:
-                return function(*args, **named, **configs[usable.index(True)])
-            key = autotune_pg, to_hashable(key_fn(*args, **named))
-            if key not in best:
+                return function(*args, **named, **configs[_first_usable(usable(), function.__name__)])
+            group = TuningGroup(function.__name__, autotune_pg)
+            try:
+                ours = key()
+            except Exception:
+                # Others may know their keys already, and would not hear of it. None does where nothing was tuned yet.
+                if not any(autotune_pg == of for of, _ in best):
+                    group.together(key)
+                raise
+            if ours not in best:
                 runs = [functools.partial(function, *args, **named, **config) for config in configs]
-                runs = [run if can_be_used else None for run, can_be_used in zip(runs, usable, strict=True)]
-                found, times = _fastest(runs, autotune_pg)
-                best[key] = configs[found]
+                times = _times(runs, _usable_by_all(group, usable), group)
+                best[ours] = configs[min(range(len(times)), key=times.__getitem__)]
                 if autotune_verbose:
                     _print_times(configs, times)
-            return function(*args, **named, **best[key])
+            return function(*args, **named, **best[ours])
 
         return call
 
     return tuned
 
 
-def _fastest(runs: list[Callable[[], Any] | None], group: Any) -> tuple[int, list[float]]:
-    """Which of the runs takes the least time on the slowest rank of a group, or here; and the times of all."""
-    outcomes = [run and _outcome(run) for run in runs]
-    times = [ours if isinstance(ours, float) else math.inf for ours in outcomes]
-    times = [max(column) for column in zip(*_gathered(times, group), strict=True)]
-    found = min(range(len(times)), key=times.__getitem__)
-    if times[found] == math.inf:
-        raise next(
-            (why for why in outcomes if isinstance(why, Exception)),
-            AutotunerError("each configuration failed on some rank, or cannot be used there"),
-        )
-    return found, times
+def _check_space(configs: list[Any]) -> None:
+    if not configs:
+        raise ValueError("there is no configuration to choose from")
+    for config in configs:
+        if isinstance(config, Config):
+            raise TypeError(
+                'config_space has dicts of arguments, not a Config: write {"config": Config(...)} where the function '
+                "has a parameter `config`"
+            )
+        if not isinstance(config, dict) or not all(isinstance(name, str) for name in config):
+            raise TypeError(f"config_space has dicts from names of arguments to their values, not {config!r}")
 
 
-def _gathered(value: Any, group: Any) -> list[Any]:
-    """The values of all ranks of a group, or this one."""
-    if group is None:
-        return [value]
-    import torch.distributed
+def _check_names(configs: list[dict[str, Any]], name: str, signature: inspect.Signature) -> None:
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        return
+    for config in configs:
+        unknown = [given for given in config if given not in signature.parameters]
+        if unknown:
+            raise TypeError(f"{name}() has no parameter {unknown[0]!r}, which the configuration {config} gives")
 
-    of_ranks: list[Any] = [None] * group.size()
-    torch.distributed.all_gather_object(of_ranks, value, group=group)
-    return of_ranks
+
+def _first_usable(usable: list[bool], name: str) -> int:
+    if not any(usable):
+        raise AutotunerError(f"none of the {len(usable)} configurations of {name} can be used")
+    return usable.index(True)
+
+
+def _usable_by_all(group: TuningGroup, usable: Callable[[], list[bool]]) -> list[bool]:
+    """Which configurations no rank leaves out."""
+
+    def ours() -> list[bool]:
+        found = usable()
+        _first_usable(found, group.name)
+        return found
+
+    of_ranks = group.together(ours)
+    lengths = [len(found) for found in of_ranks]
+    if len(set(lengths)) > 1:
+        told = ", ".join(f"{length} on rank {rank}" for rank, length in zip(group.ranks, lengths, strict=True))
+        raise AutotunerError(f"ranks that tune {group.name} together need as many configurations each: {told}")
+    by_all = [all(column) for column in zip(*of_ranks, strict=True)]
+    if not any(by_all):
+        raise AutotunerError(f"each of the {len(by_all)} configurations of {group.name} is left out by some rank")
+    return by_all
+
+
+def _times(runs: list[Callable[[], Any]], usable: list[bool], group: TuningGroup) -> list[float]:
+    """The milliseconds that each run takes on the slowest rank, infinite where it cannot be used on one."""
+    times, reasons = [math.inf] * len(runs), []
+    for at, run in enumerate(runs):
+        if not usable[at]:
+            continue
+        outcomes = group.together(functools.partial(_outcome, run))
+        times[at] = max(math.inf if isinstance(outcome, str) else outcome for outcome in outcomes)
+        reasons += [f"  on rank {rank}: {why}" for rank, why in zip(group.ranks, outcomes) if isinstance(why, str)]
+    if min(times) == math.inf:
+        raise AutotunerError("\n".join([f"none of the configurations of {group.name} can be used", *reasons]))
+    return times
 
 
 def _print_times(configs: list[dict[str, Any]], times: list[float]) -> None:
@@ -118,22 +178,23 @@ def _print_times(configs: list[dict[str, Any]], times: list[float]) -> None:
         print(f"{taken:9.3f} ms  {config}" if taken < math.inf else f"   cannot run  {config}")
 
 
-def _outcome(run: Callable[[], Any]) -> float | Exception:
+def _outcome(run: Callable[[], Any]) -> float | str:
     """The milliseconds that a run takes, or why it cannot be compiled."""
     try:
         for _ in range(_WARM_UP):
             run()
-        _synchronize()
+        synchronize()
         start = time.perf_counter()
         for _ in range(_CALLS):
             run()
-        _synchronize()
-    except (CompilationError, OutOfResources) as error:
-        return error
+        synchronize()
+    except UNUSABLE as error:
+        return str(error)
     return (time.perf_counter() - start) * 1000 / _CALLS
 
 
-def _synchronize() -> None:
+def synchronize() -> None:
+    """Waits for what the GPU does, where there is one."""
     import torch
 
     if torch.cuda.is_available():

@@ -149,7 +149,8 @@ class World:
         Where ranks are processes (`from_env`), that is a list of one.
 
         Ranks that are threads run at the same time. When one raises, the others get a `WorldError` that names it from
-        whatever they wait for, and `run` raises what that rank raised. A world that has failed stays so.
+        whatever they wait for, and `run` raises what that rank raised. A world that has failed stays so. A rank that
+        calls `sys.exit(0)` has ended well, as if it had returned, and `run` exits when all have.
         """
         if self._process != os.getpid():
             raise RuntimeError("a forked child has none of the world's ranks; make a world in it")
@@ -171,7 +172,8 @@ class World:
                 rank._native.check_streams()
                 return result
         except BaseException as error:
-            _fail(rank, error)
+            if not _ends_well(error):
+                _fail(rank, error)
             raise
 
     def _run_threads(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -179,6 +181,7 @@ class World:
         threads: dict[int, int] = {}
         done = threading.Event()
         outcome: dict[str, Any] = {}
+        exits: dict[int, SystemExit] = {}
 
         def on_rank(number: int) -> Any:
             rank = self.ranks[number]
@@ -188,6 +191,11 @@ class World:
             try:
                 with rank.in_stream():
                     return contexts[number].run(function, rank, *args, **named)
+            except SystemExit as exit:
+                if not _ends_well(exit):
+                    raise
+                exits[number] = exit
+                return None
             finally:
                 current.pop()
                 threads.pop(number, None)
@@ -221,6 +229,8 @@ class World:
         error = outcome.pop("error", None)
         if error is not None:
             raise error
+        if exits:
+            raise exits[min(exits)]
         results: list[Any] = outcome["results"]
         return results
 
@@ -272,6 +282,11 @@ def _as_class(error: WorldError) -> type[WorldError]:
         made.rank, made.waits = error.rank, error.waits
 
     return type(kind.__name__, (kind,), {"__init__": say, "__module__": kind.__module__})
+
+
+def _ends_well(error: BaseException) -> bool:
+    """Whether a program that ends by this has done what it was to do."""
+    return isinstance(error, SystemExit) and error.code in (None, 0)
 
 
 def _told(error: BaseException) -> str:

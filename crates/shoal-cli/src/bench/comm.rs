@@ -9,7 +9,7 @@ use shoal_kernels::distributed::{Communicator, RankItem, catalog, find};
 use super::rank_peers::Collective;
 use super::row::{Row, Unit};
 use super::{Bench, Session, rank_peers};
-use crate::command_line::{BenchOptions, MeasureRankOptions, RankPeer};
+use crate::command_line::{BenchOptions, MeasureRankOptions, RankPeer, Sizes};
 use crate::failure::{Failure, instead_of};
 use crate::ranks::{Engine, as_process, measure, on_threads, output_of_first};
 
@@ -64,19 +64,22 @@ pub(super) fn suite(options: &BenchOptions) -> Vec<Bench> {
 pub(super) fn one(name: &str, options: &BenchOptions) -> Result<Vec<Bench>, Failure> {
     let item = find(name).ok_or_else(|| {
         let known = ["cpu", "gpu", "comm", "check"].into_iter().chain(catalog().iter().map(|item| item.name));
-        Failure::new(format!("there is no benchmark `{name}`; {}", instead_of(name, known)))
+        Failure::usage(format!("there is no benchmark `{name}`; {}", instead_of(name, known)))
     })?;
     let mut benches = Vec::new();
-    let texts: Vec<Vec<usize>> = match options.sizes.is_empty() {
+    let all = match options.sizes.is_empty() {
         true => vec![item.show.to_vec()],
-        false => options.sizes.iter().map(|text| sizes_of(text)).collect::<Result<_, _>>()?,
+        false => options.sizes.iter().map(|Sizes(sizes)| sizes.clone()).collect(),
     };
     for &ranks in &options.ranks {
-        for sizes in &texts {
+        for sizes in &all {
+            item.check_sizes(sizes).map_err(|why| Failure::usage(why.to_string()))?;
             for dtype in &options.dtypes {
                 let dtype =
                     dtype_from_name(dtype).filter(|dtype| RankItem::DTYPES.contains(dtype)).ok_or_else(|| {
-                        Failure::new(format!("kernels of several ranks are for fp32, fp16 and bf16, not for `{dtype}`"))
+                        Failure::usage(format!(
+                            "kernels of several ranks are for fp32, fp16 and bf16, not for `{dtype}`"
+                        ))
                     })?;
                 let against = Against::Peers(options.backends.clone());
                 benches.push(bench(Case { item, sizes: sizes.clone(), dtype, ranks, engine: options.engine, against }));
@@ -84,12 +87,6 @@ pub(super) fn one(name: &str, options: &BenchOptions) -> Result<Vec<Bench>, Fail
         }
     }
     Ok(benches)
-}
-
-fn sizes_of(text: &str) -> Result<Vec<usize>, Failure> {
-    let size =
-        |word: &str| word.trim().parse().map_err(|_| Failure::new(format!("--size {text}: `{word}` is no size")));
-    text.split(',').map(size).collect()
 }
 
 fn bench(case: Case) -> Bench {

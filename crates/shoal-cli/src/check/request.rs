@@ -55,8 +55,12 @@ fn harnesses(module: &Module, name: Option<&str>, target: &str) -> Result<Vec<Ha
 }
 
 pub(super) fn options(command: &CheckCommand) -> Result<CheckOptions, Failure> {
+    if command.schedules == 0 || command.launches == 0 {
+        let option = if command.schedules == 0 { "schedules" } else { "launches" };
+        return Err(Failure::usage(format!("--{option} 0: nothing would be checked")));
+    }
     let room = match (&command.device, command.resident) {
-        (_, Some(0)) => return Err(Failure::new("--resident 0: a device has room for at least one program")),
+        (_, Some(0)) => return Err(Failure::usage("--resident 0: a device has room for at least one program")),
         (_, Some(room)) => Room::Programs(room),
         (None, None) => Room::All,
         (Some(name), None) => match device_named(name) {
@@ -70,7 +74,7 @@ pub(super) fn options(command: &CheckCommand) -> Result<CheckOptions, Failure> {
     Ok(CheckOptions {
         ranks: command.ranks.first().copied().unwrap_or(2),
         launches: command.launches,
-        schedules: command.schedules.max(1),
+        schedules: command.schedules,
         seed: command.seed,
         room,
         params: params(command)?,

@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
     let LaunchOptions { ranks, nnodes, engine, device, program } = options;
     if *nnodes != 1 {
-        return Err(Failure::new(format!(
+        return Err(Failure::usage(format!(
             "--nnodes {nnodes}: this command starts ranks on one host; start those of several with Open MPI's \
              `oshrun --host A,B -n N program`"
         )));
@@ -43,7 +43,7 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
     let engine = engine.map_or_else(Engine::of_processes, Ok)?;
     if let Some(file) = program.first().filter(|program| is_python_file(Path::new(program))) {
         let command: Vec<_> = program.iter().map(|part| part.to_string_lossy()).collect();
-        return Err(Failure::new(format!(
+        return Err(Failure::usage(format!(
             "`{}` is a Python file, not a program: `shoal launch -n {ranks} -- python3 {}`",
             file.display(),
             command.join(" ")
@@ -91,10 +91,16 @@ pub(crate) fn start(
         None if engine == Engine::Nvshmem => Some(WorldDevice::Cuda(None)),
         None => None,
     };
-    if engine == Engine::Openshmem && device == Some(BackendName::Cuda) {
-        return Err(Failure::new(
-            "--engine openshmem has its memory on the host; on GPUs, --engine processes or nvshmem",
-        ));
+    match (engine, device) {
+        (Engine::Openshmem, Some(BackendName::Cuda)) => {
+            let why = "--engine openshmem has its memory on the host; on GPUs, --engine processes or nvshmem";
+            return Err(Failure::usage(why));
+        }
+        (Engine::Nvshmem, Some(BackendName::Cpu | BackendName::Interp)) => {
+            let why = "--engine nvshmem has its memory on GPUs; on the host, --engine processes or openshmem";
+            return Err(Failure::usage(why));
+        }
+        _ => {}
     }
     check(ranks, memory)?;
     if engine == Engine::Openshmem {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use shoal::{Device, dtype_from_name};
 use shoal_kernels::{Checked, Library, catalog, find};
 
+use super::ranks;
 use crate::cache::warn_if_unused;
 use crate::command_line::{BackendName, RunOptions};
 use crate::failure::{Failure, instead_of};
@@ -18,19 +19,22 @@ const TAKEN: [&str; 5] = ["backend", "check", "debug", "size", "dtype"];
 pub(crate) fn run(options: &RunOptions, given: &Given) -> Result<(), Failure> {
     let item = find(&options.target).ok_or_else(|| {
         if shoal_kernels::distributed::find(&options.target).is_some() {
-            return Failure::new(format!("{} is for several ranks: say how many, with --ranks", options.target));
+            return Failure::usage(format!("{} is for several ranks: say how many, with --ranks", options.target));
+        }
+        if options.target == ranks::ALL {
+            return Failure::usage("`all` is every kernel of several ranks: say how many, with --ranks");
         }
         let of_ranks = shoal_kernels::distributed::catalog().iter().map(|item| item.name);
         let instead = instead_of(&options.target, catalog().iter().map(|item| item.name).chain(of_ranks));
-        Failure::new(format!("there is no file and no library kernel `{}`; {instead}", options.target))
+        Failure::usage(format!("there is no file and no library kernel `{}`; {instead}", options.target))
     })?;
     if !options.args.is_empty() {
-        return Err(Failure::new("library kernels make their own data: say --size and --dtype instead of --arg"));
+        return Err(Failure::usage("library kernels make their own data: say --size and --dtype instead of --arg"));
     }
     given.only(&TAKEN, "a library kernel of one rank")?;
     let dtype = dtype_from_name(&options.dtype).filter(|dtype| item.dtypes.contains(dtype)).ok_or_else(|| {
         let known: Vec<&str> = item.dtypes.iter().map(|&dtype| shoal::signature_name(dtype)).collect();
-        Failure::new(format!("{} is for {}, not for `{}`", item.name, known.join(", "), options.dtype))
+        Failure::usage(format!("{} is for {}, not for `{}`", item.name, known.join(", "), options.dtype))
     })?;
     // The interpreter is there to be right, not to be fast: it gets little to do unless asked for more.
     let interprets = [Some(options.backend), options.check].contains(&Some(BackendName::Interp));

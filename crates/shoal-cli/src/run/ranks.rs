@@ -30,7 +30,7 @@ const RECORDED: usize = 5;
 const RECORDS: usize = 4096;
 
 /// The target that stands for every kernel.
-const ALL: &str = "all";
+pub(super) const ALL: &str = "all";
 
 /// The options of one kernel.
 const OF_ONE: [&str; 9] = ["ranks", "engine", "backend", "check", "repeat", "debug", "size", "dtype", "timeline"];
@@ -60,29 +60,30 @@ impl<'a> Plan<'a> {
             let file = target.split(':').next().unwrap_or_default();
             // A file that is not there is told as without ranks.
             read(Path::new(file))?;
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "--ranks is for kernels of the library. A program launches kernels of a file on ranks: \
                  `shoal.World.threads(n).run(function)`, see docs/world.md; `shoal check {file}` checks them"
             )));
         }
         let item = find(target).ok_or_else(|| {
             if shoal_kernels::find(target).is_some() {
-                return Failure::new(format!("{target} is for one rank: leave out --ranks"));
+                return Failure::usage(format!("{target} is for one rank: leave out --ranks"));
             }
             let instead = instead_of(target, names());
-            Failure::new(format!("there is no kernel of several ranks `{target}`; {instead}"))
+            Failure::usage(format!("there is no kernel of several ranks `{target}`; {instead}"))
         })?;
         if !options.args.is_empty() {
-            return Err(Failure::new("library kernels make their own data: say --size and --dtype instead of --arg"));
+            return Err(Failure::usage("library kernels make their own data: say --size and --dtype instead of --arg"));
         }
         let dtype = dtype_from_name(&options.dtype).filter(|dtype| RankItem::DTYPES.contains(dtype));
         let dtype = dtype.ok_or_else(|| {
-            Failure::new(format!("kernels of several ranks are for fp32, fp16 and bf16, not for `{}`", options.dtype))
+            Failure::usage(format!("kernels of several ranks are for fp32, fp16 and bf16, not for `{}`", options.dtype))
         })?;
         // The interpreter is there to be right, not to be fast: it gets little to do unless asked for more.
         let interprets = [Some(options.backend), options.check].contains(&Some(BackendName::Interp));
         let default = if interprets { item.tests.last().copied().unwrap_or(item.show) } else { item.show };
         let sizes = if options.size.is_empty() { default.to_vec() } else { options.size.clone() };
+        item.check_sizes(&sizes).map_err(|why| Failure::usage(why.to_string()))?;
         let repeat = if options.repeat > 0 { options.repeat } else { TIMED };
         Ok(Plan { item, sizes, dtype, repeat, timeline: options.timeline.as_deref() })
     }
@@ -169,6 +170,7 @@ fn recorded(rank: &Rank, comm: &mut Communicator<'_>, workload: &mut dyn RankWor
 /// Runs it; `command` is how to start this command again.
 pub(crate) fn run(options: &RunOptions, given: &Given, ranks: usize, command: &[OsString]) -> Result<(), Failure> {
     let plan = Plan::new(options)?;
+    check_engine(options, given)?;
     if options.target == ALL {
         given.only(&OF_ALL, "every kernel of several ranks")?;
         return every::run(options, &plan, ranks, command);
@@ -204,6 +206,20 @@ fn backends(options: &RunOptions) -> impl Iterator<Item = BackendName> {
         Engine::Threads | Engine::Processes | Engine::Openshmem => options.backend,
     };
     [Some(first), options.check].into_iter().flatten()
+}
+
+/// Refuses an engine that the device which is asked for has not. One that results are compared with has its own.
+fn check_engine(options: &RunOptions, given: &Given) -> Result<(), Failure> {
+    let why = match (options.engine, options.backend) {
+        (Engine::Cuda | Engine::Nvshmem, BackendName::Cpu | BackendName::Interp) if given.has("backend") => {
+            "--engine cuda and nvshmem have their memory on GPUs: leave out --backend, or say --check to compare"
+        }
+        (Engine::Processes | Engine::Openshmem, BackendName::Interp) => {
+            "the interpreter runs ranks as threads: leave out --engine"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(why))
 }
 
 /// What ranks are there: on a GPU, threads share it.

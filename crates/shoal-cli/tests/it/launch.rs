@@ -47,6 +47,7 @@ fn ranks_are_told_their_device_and_engine() {
     assert!(said(&["--device", "interp"]).err.contains("[possible values: cpu, cuda]"));
     assert!(said(&["--engine", "threads"]).err.contains("[possible values: processes, openshmem, nvshmem]"));
     assert!(said(&["--device", "cuda", "--engine", "openshmem"]).err.contains("has its memory on the host"));
+    assert!(said(&["--device", "cpu", "--engine", "nvshmem"]).err.contains("has its memory on GPUs"));
 }
 
 #[test]
@@ -88,6 +89,9 @@ fn mistakes_are_told() {
     let said = place.fails(&["launch", "-n", "2", "--", "/no/such/program"]);
     assert!(said.starts_with("error: cannot start `/no/such/program` as rank 0: No such file"), "{said}");
     assert!(place.fails(&["launch", "-n", "2"]).contains("<PROGRAM>"));
+    let called = place.call(&["launch", "-n", "2", "--engin", "processes", "true"]);
+    assert!(called.code == Some(2) && called.err.contains("unexpected argument '--engin'"), "{}", called.err);
+    assert_eq!(place.ok(&["launch", "-n", "1", "echo", "--engin", "-n", "7"]).out, "[0] --engin -n 7\n");
 }
 
 #[test]
@@ -113,6 +117,8 @@ fn settings_that_no_rank_could_use_are_told_once() {
         ("SHOAL_ENGINE", "foo"),
         ("SHOAL_DEVICE", "foo"),
         ("SHOAL_PAD_SLOTS", "-1"),
+        ("SHOAL_PAD_SLOTS", "0"),
+        ("SHOAL_PAD_SLOTS", "268435457"),
         ("SHOAL_WAIT_TIMEOUT", "soon"),
         ("SHOAL_WAIT_TIMEOUT", "-1"),
         ("SHOAL_WAIT_TIMEOUT", "0"),

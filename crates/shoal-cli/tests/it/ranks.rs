@@ -43,6 +43,7 @@ fn run_says_what_cannot_be_run() {
     let place = Workplace::new();
     let fails = |args: &[&str]| place.fails(&[&["run"], args].concat());
     assert!(fails(&["one_shot_all_reduce"]).contains("is for several ranks: say how many, with --ranks"));
+    assert!(fails(&["all"]).contains("`all` is every kernel of several ranks: say how many, with --ranks"));
     assert!(fails(&["matmul", "--ranks", "2"]).contains("matmul is for one rank: leave out --ranks"));
     let nonsense = fails(&["nonsense", "--ranks", "2"]);
     assert!(nonsense.contains("no kernel of several ranks `nonsense`; there are one_shot_all_reduce, "), "{nonsense}");
@@ -60,9 +61,59 @@ fn run_says_what_cannot_be_run() {
     for ranks in ["0", "-1", "4097", "999999999", "99999999999999999999", "two"] {
         assert!(fails(&["broadcast", "--ranks", ranks]).contains("a world has from 1 to 4096 ranks"), "{ranks}");
     }
-    assert!(fails(&["broadcast", "--ranks", "2", "--size", "-4"]).contains("invalid value '-4' for '--size"));
     assert!(fails(&["broadcast", "--ranks", "2", "--dtype", "fp64"]).contains("fp32, fp16 and bf16, not for `fp64`"));
     assert!(fails(&["broadcast", "--ranks", "2", "--size", "1,2"]).contains("takes the sizes n, each at least 1"));
+}
+
+#[test]
+fn numbers_that_mean_nothing_are_told_before_anything_starts() {
+    let place = Workplace::new();
+    let run = ["run", "broadcast", "--ranks", "2"];
+    let bench = ["bench", "broadcast", "--ranks", "2"];
+    let check = ["check", "broadcast", "--ranks", "2"];
+    for (command, option, values) in [
+        (&run, "--size", &["0", "-4", "", "x", "8,0", "99999999999999999999"][..]),
+        (&run, "--repeat", &["-1", "", "1.5"]),
+        (&run, "--seed", &["-1", ""]),
+        (&bench, "--size", &["0", "-4", "", "x", "8,0", "99999999999999999999"]),
+        (&bench, "--rounds", &["0", "-3", ""]),
+        (&check, "--schedules", &["-1", ""]),
+        (&check, "--launches", &["-1", ""]),
+        (&check, "--resident", &["-1", ""]),
+        (&check, "--seed", &["-1", ""]),
+    ] {
+        for value in values {
+            let called = place.call(&[&command[..], &[option, value]].concat());
+            let told = called.err.contains("invalid value") && called.err.contains(option);
+            assert!(called.code == Some(2) && called.out.is_empty() && told, "{option} {value}: {}", called.err);
+        }
+    }
+    for (args, told) in [
+        (["check", "broadcast", "--schedules", "0"], "--schedules 0: nothing would be checked"),
+        (["check", "broadcast", "--launches", "0"], "--launches 0: nothing would be checked"),
+        (["bench", "broadcast", "--size", "1,2"], "broadcast takes the sizes n, each at least 1, not [1, 2]"),
+        (["bench", "broadcast", "--engine", "cuda"], "invalid value 'cuda' for '--engine"),
+    ] {
+        let called = place.call(&args);
+        assert!(called.code == Some(2) && called.out.is_empty(), "{args:?}: {} {}", called.out, called.err);
+        assert!(called.err.starts_with(&format!("error: {told}")), "{}", called.err);
+    }
+}
+
+#[test]
+fn engines_that_a_device_has_not_are_told() {
+    let place = Workplace::new();
+    for engine in ["processes", "openshmem", "cuda", "nvshmem"] {
+        for target in ["broadcast", "all"] {
+            let called = place.call(&["run", target, "--ranks", "2", "--engine", engine, "--device", "interp"]);
+            let told = match engine {
+                "processes" | "openshmem" => "error: the interpreter runs ranks as threads: leave out --engine\n",
+                _ => "error: --engine cuda and nvshmem have their memory on GPUs: leave out --backend, or ",
+            };
+            assert!(called.code == Some(2) && called.out.is_empty(), "{}", called.out);
+            assert!(called.err.starts_with(told), "{}", called.err);
+        }
+    }
 }
 
 #[test]
@@ -115,7 +166,6 @@ fn bench_measures_with_and_without_peers() {
         said.contains("there is no benchmark `nonsense`; there are cpu, gpu, comm, check, one_shot_all_reduce"),
         "{said}"
     );
-    assert!(place.fails(&["bench", "broadcast", "--size", "x"]).contains("--size x: `x` is no size"));
 }
 
 #[test]

@@ -49,12 +49,21 @@ impl RankItem {
     /// # Errors
     /// When the number of sizes is wrong, the type is none of [`RankItem::DTYPES`], or there is not enough memory.
     pub fn workload(&self, rank: &Rank, sizes: &[usize], dtype: DType) -> Result<Box<dyn RankWorkload>, Error> {
-        if sizes.len() != self.dims.len() || sizes.contains(&0) {
-            let dims = self.dims.join(" × ");
-            let text = format!("{} takes the sizes {dims}, each at least 1, not {sizes:?}", self.name);
-            return Err(WorldError::Argument(text).into());
-        }
+        self.check_sizes(sizes)?;
         (self.build)(rank, sizes, dtype)
+    }
+
+    /// Refuses sizes that it has no data of.
+    ///
+    /// # Errors
+    /// When the number of sizes is wrong, or one is 0.
+    pub fn check_sizes(&self, sizes: &[usize]) -> Result<(), Error> {
+        if sizes.len() == self.dims.len() && !sizes.contains(&0) {
+            return Ok(());
+        }
+        let dims = self.dims.join(" × ");
+        let text = format!("{} takes the sizes {dims}, each at least 1, not {sizes:?}", self.name);
+        Err(WorldError::Argument(text).into())
     }
 }
 

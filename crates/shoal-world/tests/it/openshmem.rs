@@ -181,7 +181,11 @@ fn a_killed_rank_is_named_by_oshrun() {
     if let Some(why) = missing() {
         return println!("skipped: {why}");
     }
-    for network in [Network::Memory, Network::Tcp] {
+    for (network, signal, told) in [
+        (Network::Memory, Signal::KILL, "exited on signal 9 (Killed)"),
+        (Network::Tcp, Signal::KILL, "exited on signal 9 (Killed)"),
+        (Network::Memory, Signal::TERM, "exited on signal 15 (Terminated)"),
+    ] {
         let mut command = oshrun(3);
         play_role(&mut command, "barriers for ever", network);
         let mut job = command.spawn().expect("oshrun starts");
@@ -193,11 +197,11 @@ fn a_killed_rank_is_named_by_oshrun() {
             assert!(out.read_line(&mut line).expect("text") > 0, "the ranks ended too early");
             pids.extend(line.strip_prefix("ready ").and_then(|pid| pid.trim().parse::<i32>().ok()));
         }
-        kill_process(Pid::from_raw(pids[1]).expect("a pid"), Signal::KILL).expect("the rank runs");
+        kill_process(Pid::from_raw(pids[1]).expect("a pid"), signal).expect("the rank runs");
         job.stdout = Some(out.into_inner());
         let ending = end(job);
         assert_ne!(ending.code, Some(0), "{}", ending.said);
-        assert!(ending.said.contains("exited on signal 9 (Killed)"), "{}", ending.said);
+        assert!(ending.said.contains(told), "{}", ending.said);
         let until = Instant::now() + Duration::from_secs(30);
         for pid in pids {
             // Who has ended is gone, or a zombie that nobody has waited for.

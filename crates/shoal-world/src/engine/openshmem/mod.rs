@@ -17,19 +17,21 @@ mod meeting;
 pub(crate) mod membership;
 mod port;
 mod session;
+mod signals;
 mod static_data;
 
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shoal_abi::team::sync_words;
 use shoal_driver::Transport;
 
 use super::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
+use crate::giving_up::BETWEEN_LOOKS;
 use crate::launcher;
 use crate::options::WorldOptions;
 use crate::team_register::handle_of;
@@ -113,6 +115,19 @@ impl Shared {
         let reason = format!("{} exited without leaving the world", self.names[self.rank]);
         self.fail(Failure { rank: self.rank, reason });
         self.publish_state(RankState::Left);
+    }
+
+    /// Whether all ranks of a world that has failed say within a time what they were waiting for, or leave.
+    fn all_answer(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let answers = |rank: usize| self.has_left(rank) || self.board.read_wait(&self.port, rank).is_some();
+        while !(0..self.size).all(answers) {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        true
     }
 
     /// Ends the world, on all ranks.
@@ -224,7 +239,7 @@ impl Engine for OpenShmemEngine {
         // A child made by `fork` is not the rank.
         if self.0.port.is_own_process() {
             self.0.publish_state(RankState::Left);
-            session::clear_active(self.0.failure().is_some());
+            session::clear_active(&self.0);
         }
     }
 }

@@ -13,7 +13,7 @@ use rustix::process::{Pid, getpid};
 
 use super::library::{Library, SERIALIZED};
 use super::port::Port;
-use super::{Shared, exit, static_data};
+use super::{Shared, exit, signals, static_data};
 use crate::error::{WorldError, spell};
 
 /// How often the library gets to see what has arrived while nobody waits for it.
@@ -61,8 +61,8 @@ pub(super) struct Memory {
 #[derive(Default)]
 struct ActiveWorld {
     world: Weak<Shared>,
-    /// Whether the one before has failed.
-    has_failed: bool,
+    /// The one before, if it has failed.
+    failed: Option<Arc<Shared>>,
 }
 
 impl std::fmt::Debug for ActiveWorld {
@@ -132,7 +132,7 @@ fn start(bytes: usize) -> Result<Session, WorldError> {
     let library = Library::load()?;
     let mut provided: c_int = 0;
     // SAFETY: called once, before any other function of the library.
-    let status = unsafe { (library.init_thread)(SERIALIZED, &raw mut provided) };
+    let status = signals::kept_during(|| unsafe { (library.init_thread)(SERIALIZED, &raw mut provided) });
     if status != 0 || provided < SERIALIZED {
         let failed = format!(
             "Open MPI's OpenSHMEM library does not start (status {status}, threads {provided}): its transport UCX may be \
@@ -260,14 +260,15 @@ impl Session {
 /// From now on this process is a member of a world.
 pub(super) fn set_active(world: &Arc<Shared>) {
     if let Some(session) = SESSION.get() {
-        *session.world() = ActiveWorld { world: Arc::downgrade(world), has_failed: false };
+        *session.world() = ActiveWorld { world: Arc::downgrade(world), failed: None };
     }
 }
 
 /// It has left that world.
-pub(super) fn clear_active(has_failed: bool) {
+pub(super) fn clear_active(world: &Arc<Shared>) {
     if let Some(session) = SESSION.get() {
-        *session.world() = ActiveWorld { world: Weak::new(), has_failed };
+        let failed = world.failure().map(|_| Arc::clone(world));
+        *session.world() = ActiveWorld { world: Weak::new(), failed };
     }
 }
 
@@ -287,19 +288,28 @@ pub(super) enum Finished {
     Overdue,
 }
 
+/// How long a rank whose world has failed waits for a word of others: longer than those take who wait for something, which
+/// then ends, and than `shoal launch` gives the others. Who does not answer computes or hangs.
+const ANSWERING: Duration = Duration::from_secs(2);
+
+/// How long it waits for those who have answered: also on a busy machine they can tell of their errors in that time.
+const ENDING: Duration = Duration::from_secs(10);
+
 /// What the process does last. Ranks whose world has failed do not wait for each other for long: `oshrun` ends those who
-/// do not come. It is long enough for a busy machine, on which the others still have to tell of their errors.
+/// do not come.
 pub(super) fn finish() -> Finished {
-    const AFTER_A_FAILURE: Duration = Duration::from_secs(10);
     let Some(session) = SESSION.get().filter(|session| session.process == getpid()) else { return Finished::Together };
-    let (world, mut has_failed) = {
+    let (active, mut failed) = {
         let active = session.world();
-        (active.world.upgrade(), active.has_failed)
+        (active.world.upgrade(), active.failed.clone())
     };
-    if let Some(world) = world {
+    if let Some(world) = active {
         world.exits();
-        has_failed = true;
+        failed = Some(world);
     }
-    let patience = Duration::from_millis(session.patience.load(Ordering::Relaxed));
-    session.finalize(if has_failed { AFTER_A_FAILURE } else { patience })
+    match failed {
+        None => session.finalize(Duration::from_millis(session.patience.load(Ordering::Relaxed))),
+        Some(world) if world.all_answer(ANSWERING) => session.finalize(ENDING),
+        Some(_) => Finished::Overdue,
+    }
 }

@@ -1,0 +1,49 @@
+"""The ranks that tune a function together: each step is taken by all of them, or by none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shoal.errors import AutotunerError
+
+
+class TuningGroup:
+    """The ranks of a process group, or this process alone."""
+
+    def __init__(self, name: str, group: Any = None) -> None:
+        self.name, self._group, self.ranks = name, group, [0]
+        if group is None:
+            return
+        import torch.distributed
+
+        if not isinstance(group, torch.distributed.ProcessGroup):
+            raise TypeError(
+                f"tuning of {name}: a process group of torch.distributed that has this rank is needed, not {group!r}"
+            )
+        self.ranks = torch.distributed.get_process_group_ranks(group)
+
+    def together(self, attempt: Callable[[], Any]) -> list[Any]:
+        """What `attempt` gives on each rank. Where it raises on some, all raise: those what it was, the others who."""
+        value: Any = None
+        failure: Exception | None = None
+        try:
+            value = attempt()
+        except Exception as error:
+            failure = error
+        outcomes = self._gathered((value, failure and f"{type(failure).__name__}: {failure}"))
+        if failure is not None:
+            raise failure
+        for rank, (_, why) in zip(self.ranks, outcomes, strict=True):
+            if why is not None:
+                raise AutotunerError(f"tuning of {self.name} failed on rank {rank}: {why}")
+        return [value for value, _ in outcomes]
+
+    def _gathered(self, value: Any) -> list[Any]:
+        if self._group is None:
+            return [value]
+        import torch.distributed
+
+        of_ranks: list[Any] = [None] * len(self.ranks)
+        torch.distributed.all_gather_object(of_ranks, value, group=self._group)
+        return of_ranks

@@ -103,6 +103,30 @@ if __name__ == "__main__":
 """
 )
 
+IN_PLACE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def double(x, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+
+
+def program(x):
+    y = x + 1
+    double[lambda meta: (triton.cdiv(y.numel(), meta["BLOCK"]),)](y, y, y.numel())
+    return y
+
+
+torch._inductor.config.autotune_local_cache = False
+x = torch.arange(200.0)
+torch.testing.assert_close(torch.compile(program, backend="BACKEND", fullgraph=True)(x), 2 * (x + 1))
+"""
+
 BEFORE = """
 import torch
 import triton
@@ -142,6 +166,13 @@ def test_accesses_are_checked_if_asked_for(tmp_path, backend, debug):
 def test_torch_knows_what_kernels_write(tmp_path):
     output = run([sys.executable, "-m", "shoal.triton"], ACCESSES, tmp_path)
     assert "assuming every input is mutated" not in output, output
+
+
+@pytest.mark.parametrize("backend", ["shoal", "inductor"])
+def test_tuning_leaves_what_kernels_change_in_place(tmp_path, backend):
+    if backend == "inductor" and shutil.which("g++") is None:
+        pytest.skip("Inductor compiles the rest of the program with a C++ compiler")
+    run([sys.executable, "-m", "shoal.triton"], IN_PLACE.replace("BACKEND", backend), tmp_path)
 
 
 @pytest.mark.parametrize("backend", ["shoal", "inductor"])

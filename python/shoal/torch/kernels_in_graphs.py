@@ -29,6 +29,7 @@ def register() -> None:
     when_imported("torch._inductor.async_compile", _compile_here)
     when_imported("torch._inductor.runtime.triton_heuristics", _check_what_users_ask_for)
     when_imported("torch._inductor.runtime.triton_heuristics", tune_on_copies)
+    when_imported("torch._inductor.compile_fx", _pack_kernels)
 
 
 def _compile_here(module: ModuleType) -> None:
@@ -46,6 +47,28 @@ def _compile_here(module: ModuleType) -> None:
             return theirs(self, *args, **named)
 
     module.AsyncCompile.triton = triton
+
+
+def _pack_kernels(module: ModuleType) -> None:
+    """AOTInductor packs kernels that it ran, which it does by itself only where there is a GPU."""
+    from shoal.triton import _install
+
+    theirs = getattr(module, "get_cpp_wrapper_config", None)
+    if theirs is None:  # an older torch
+        return
+
+    @functools.wraps(theirs)
+    def get_cpp_wrapper_config(*args: Any, **named: Any) -> dict[str, Any]:
+        from torch._inductor import config
+        from torch._inductor.virtualized import V
+
+        chosen: dict[str, Any] = theirs(*args, **named)
+        undecided = config.triton.autotune_at_compile_time is None
+        if undecided and V.aot_compilation and _install.is_installed():
+            chosen["triton.autotune_at_compile_time"] = True
+        return chosen
+
+    module.get_cpp_wrapper_config = get_cpp_wrapper_config
 
 
 def _check_what_users_ask_for(module: ModuleType) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from pathlib import Path
 
-from shoal import _native
+from shoal import _native, _static_runtime
 
 
 def main() -> int:
@@ -14,9 +13,7 @@ def main() -> int:
     # Python would keep Ctrl-C until the command has ended.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     again = [sys.executable, "-m", "shoal"]
-    # Beside this file in a wheel, beside the native module in a build.
-    runtime = [Path(__file__).parent / "lib", Path(_native.__file__).resolve().parent]
-    return _native.run_command(sys.argv[1:], again, [str(folder) for folder in runtime])
+    return _native.run_command(sys.argv[1:], again, _static_runtime.folders())
 
 
 if __name__ == "__main__":

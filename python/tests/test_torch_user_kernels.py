@@ -103,6 +103,75 @@ if __name__ == "__main__":
 """
 )
 
+IN_PLACE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def double(x, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+
+
+def program(x):
+    y = x + 1
+    double[lambda meta: (triton.cdiv(y.numel(), meta["BLOCK"]),)](y, y, y.numel())
+    return y
+
+
+torch._inductor.config.autotune_local_cache = False
+x = torch.arange(200.0)
+torch.testing.assert_close(torch.compile(program, backend="BACKEND", fullgraph=True)(x), 2 * (x + 1))
+"""
+
+PACKED = """
+import torch
+import triton
+import triton.language as tl
+from torch.library import triton_op, wrap_triton
+
+
+# Named as C's type.
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def double(x, unused, o, factor, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o + at, factor * tl.load(x + at, mask=at < n), mask=at < n)
+
+
+@triton_op("shoal_test::double", mutates_args={})
+def double_op(x: torch.Tensor, factor: float) -> torch.Tensor:
+    o = torch.empty_like(x)
+    n = x.numel()
+    wrap_triton(double)[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, None, o, factor, n)
+    return o
+
+
+class Program(torch.nn.Module):
+    def forward(self, x):
+        return double_op(x + 1, 2.5)
+
+
+if __name__ == "__main__":
+    dim = torch.export.Dim("dim", min=2, max=4096)
+    program = torch.export.export(Program(), (torch.randn(20, 30),), dynamic_shapes=({0: dim},))
+    torch._inductor.aoti_compile_and_package(program, package_path="packed.pt2")
+"""
+
+LOADED = """
+import sys
+import torch
+
+packed = torch._inductor.aoti_load_package("packed.pt2")
+for n in (20, 77):
+    x = torch.randn(30 * n + 1)[1:].view(n, 30)
+    torch.testing.assert_close(packed(x), 2.5 * (x + 1))
+assert "shoal" not in sys.modules
+"""
+
 BEFORE = """
 import torch
 import triton
@@ -145,9 +214,23 @@ def test_torch_knows_what_kernels_write(tmp_path):
 
 
 @pytest.mark.parametrize("backend", ["shoal", "inductor"])
+def test_tuning_leaves_what_kernels_change_in_place(tmp_path, backend):
+    if backend == "inductor" and shutil.which("g++") is None:
+        pytest.skip("Inductor compiles the rest of the program with a C++ compiler")
+    run([sys.executable, "-m", "shoal.triton"], IN_PLACE.replace("BACKEND", backend), tmp_path)
+
+
+@pytest.mark.parametrize("backend", ["shoal", "inductor"])
 def test_kernels_in_compiled_programs(tmp_path, backend):
     if backend == "inductor" and shutil.which("g++") is None:
         pytest.skip("Inductor compiles the rest of the program with a C++ compiler")
     text = COMPILED.replace("BACKEND", repr(backend))
     output = run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], text, tmp_path)
     assert "assuming every input is mutated" not in output, output
+
+
+def test_packed_kernels_run_without_shoal(tmp_path):
+    if shutil.which("g++") is None:
+        pytest.skip("AOTInductor compiles the rest of the program with a C++ compiler")
+    run([sys.executable, "-m", "shoal.triton"], PACKED, tmp_path)
+    run([sys.executable], LOADED, tmp_path)

@@ -1,10 +1,12 @@
 //! One compiled specialisation, for `runtime/kernel.py` to show.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use shoal::aot::{Build, find_runtime};
 use shoal::{ArgSpec, Error, Origin, Stage, Target, Variant, target_named};
 
 use crate::errors::raise;
@@ -151,5 +153,33 @@ impl Compiled {
             Some(name) => self.kernel.emit(self.specs(), stage, &target_named(name)?),
         });
         Ok(PyBytes::new(py, &emitted.map_err(|error| raise(py, error, None))?))
+    }
+
+    /// A shared library for torch's AOTInductor, with the kernel under the name `symbol`. It takes arguments of any alignment.
+    /// `runtime` names folders where the runtime may lie.
+    fn torch_library<'py>(
+        &self,
+        py: Python<'py>,
+        symbol: &str,
+        runtime: Vec<PathBuf>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let made = py.detach(|| {
+            let runtime = find_runtime(&runtime)?;
+            let specs: Vec<String> = self.specs().iter().map(ToString::to_string).collect();
+            let any: Vec<String> = self.specs().iter().map(|spec| of_any_alignment(spec).to_string()).collect();
+            let build = Build::new(self.kernel.clone()).name("kernel").signature(&specs.join(", "));
+            let build = if any == specs { build } else { build.signature(&any.join(", ")) };
+            let parameters: Vec<&str> = self.kernel.params().iter().map(shoal::Param::name).collect();
+            build.compile()?.torch_library(symbol, &parameters, &runtime)
+        });
+        Ok(PyBytes::new(py, &made.map_err(|error| raise(py, error, None))?))
+    }
+}
+
+/// The same without what is known of an argument's alignment.
+fn of_any_alignment(spec: &ArgSpec) -> ArgSpec {
+    match spec {
+        ArgSpec::Value { ty, .. } => ArgSpec::Value { ty: ty.clone(), divisible: 1 },
+        ArgSpec::Constant(_) | ArgSpec::Tuple(_) | ArgSpec::NamedTuple(..) => spec.clone(),
     }
 }

@@ -36,6 +36,9 @@ _GPU_FORMS = {form: _FORMS[form] for form in ("tile", "ttir", "tile-opt", "ttgir
 }
 _BINARY = ("obj", "cubin")
 
+# What torch's AOTInductor packs of a kernel for CPUs: one library here.
+_LIBRARY = ("so", "launcher.so")
+
 # Launch options that host code looks up, and what they are if a launch does not say.
 _OPTIONS: dict[str, Any] = {
     "num_warps": 4,
@@ -56,20 +59,24 @@ class Forms(Mapping[str, Any]):
 
     `source`, `tile` (tile IR), `tile-opt` (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes); for an NVIDIA
     GPU `ptx` and `cubin` (bytes) instead of the last two. `ttir` and `ttgir` are other names of the tile IR. Where the
-    CPU plays a GPU, a kernel has both: what runs, and `ptx` and `cubin` for the GPU that is played. A walk through all
-    forms passes over that `cubin`, which needs an assembler.
+    CPU plays a GPU, a kernel has both: what runs, and `ptx` and `cubin` for the GPU that is played. `so` and
+    `launcher.so` (bytes) are for torch's AOTInductor. A walk through all forms passes over those that need an
+    assembler or a C compiler.
     """
 
     played_gpu: str | None = None
     """The GPU that the CPU plays in this process."""
 
-    def __init__(self, source: str, native: _native.Compiled) -> None:
+    def __init__(self, name: str, source: str, native: _native.Compiled) -> None:
+        self._name = name
         self._native = native
         on_gpu = native.target[0] == "cuda"
         self._forms = _GPU_FORMS if on_gpu else _FORMS if self.played_gpu is None else _FORMS | _GPU_FORMS
         self._made: dict[str, Any] = {"source": source}
 
     def __getitem__(self, form: str) -> Any:
+        if form in _LIBRARY and form in self:
+            return self._library
         if form not in self._made:
             on_gpu = self._native.target[0] == "cuda"
             of_played = form not in _FORMS and not on_gpu
@@ -78,8 +85,15 @@ class Forms(Mapping[str, Any]):
             self._made[form] = made if form in _BINARY else made.decode()
         return self._made[form]
 
+    @computed_once
+    def _library(self) -> bytes:
+        from .._static_runtime import folders
+
+        return self._native.torch_library(self._name, folders())
+
     def __contains__(self, form: object) -> bool:
-        return form == "source" or form in self._forms
+        for_cpu = self._native.target[0] != "cuda"
+        return form == "source" or form in self._forms or (for_cpu and form in _LIBRARY)
 
     def __iter__(self) -> Iterator[str]:
         plays = self._native.target[0] != "cuda"
@@ -144,7 +158,7 @@ class CompiledKernel:
         self.signature: dict[str, str] = dict(native.signature)
         self.constants: tuple[str, ...] = tuple(native.constants)
         self.name: str = fn.repr(self._specialization()) if fn.has_own_repr else native.name
-        self.asm = Forms(fn.src, native)
+        self.asm = Forms(self.name, fn.src, native)
         self.module: Any = None
         self.function: Any = None
 

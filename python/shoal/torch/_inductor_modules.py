@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from shoal.torch._cpu_blocks import choose_for_cpu
+from shoal.torch._tuned_on_copies import tune_on_copies
 
 # Modules of Inductor that hold on to objects of Triton's.
 _RUNTIME = "torch._inductor.runtime"
@@ -83,7 +84,9 @@ def shoal_as_triton() -> Iterator[None]:
                 _install.install()
             _put_in(_ours)
             _forget_answers()
-            choose_for_cpu(importlib.import_module(f"{_RUNTIME}.triton_heuristics"))
+            heuristics = importlib.import_module(f"{_RUNTIME}.triton_heuristics")
+            choose_for_cpu(heuristics)
+            tune_on_copies(heuristics)
         _depth += 1
         try:
             yield

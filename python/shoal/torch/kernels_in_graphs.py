@@ -2,7 +2,7 @@
 
 Inductor has them compiled by worker processes, which have the installed Triton: here this process does it. Inductor
 asks for assertions in each of them, which is not to check every access as well. And torch looks into Triton's IR for
-the tensors that a kernel writes: here a kernel writes what it cannot be compiled with as `tl.const`.
+the tensors that a kernel writes: here it asks Shoal.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from types import ModuleType
 from typing import Any
 
 from shoal.torch._registration import when_imported
+from shoal.torch._tuned_on_copies import tune_on_copies
+from shoal.torch._written_parameters import written_parameters
 
 _registered = False
-_written: dict[tuple[Any, ...], frozenset[str]] = {}
 
 
 def register() -> None:
@@ -27,6 +28,8 @@ def register() -> None:
     when_imported("torch._higher_order_ops.triton_kernel_wrap", _tell_accesses)
     when_imported("torch._inductor.async_compile", _compile_here)
     when_imported("torch._inductor.runtime.triton_heuristics", _check_what_users_ask_for)
+    when_imported("torch._inductor.runtime.triton_heuristics", tune_on_copies)
+    when_imported("torch._inductor.compile_fx", _pack_kernels)
 
 
 def _compile_here(module: ModuleType) -> None:
@@ -44,6 +47,28 @@ def _compile_here(module: ModuleType) -> None:
             return theirs(self, *args, **named)
 
     module.AsyncCompile.triton = triton
+
+
+def _pack_kernels(module: ModuleType) -> None:
+    """AOTInductor packs kernels that it ran, which it does by itself only where there is a GPU."""
+    from shoal.triton import _install
+
+    theirs = getattr(module, "get_cpp_wrapper_config", None)
+    if theirs is None:  # an older torch
+        return
+
+    @functools.wraps(theirs)
+    def get_cpp_wrapper_config(*args: Any, **named: Any) -> dict[str, Any]:
+        from torch._inductor import config
+        from torch._inductor.virtualized import V
+
+        chosen: dict[str, Any] = theirs(*args, **named)
+        undecided = config.triton.autotune_at_compile_time is None
+        if undecided and V.aot_compilation and _install.is_installed():
+            chosen["triton.autotune_at_compile_time"] = True
+        return chosen
+
+    module.get_cpp_wrapper_config = get_cpp_wrapper_config
 
 
 def _check_what_users_ask_for(module: ModuleType) -> None:
@@ -94,40 +119,20 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _written_by(function: Any, values: Mapping[str, Any], descriptors: Mapping[str, Any]) -> frozenset[str]:
-    """The parameters that a kernel writes through; all of them if it cannot be compiled as it is."""
-    tensors = [name for name in function.arg_names if _is_tensor(values.get(name)) and name not in descriptors]
-    given = {name: _stand_in(values.get(name), descriptors.get(name)) for name in function.arg_names}
-    constants = {(i,): given[param.name] for i, param in enumerate(function.params) if param.is_constexpr}
-    types = tuple(_types(function, given, None).items())
-    key = (function.cache_key, types, repr(constants))
-    if key not in _written:
-        _written[key] = frozenset(
-            name for name in tensors if not _compiles(function, _types(function, given, name), constants)
-        )
-    return _written[key]
-
-
-def _types(function: Any, given: Mapping[str, Any], const: str | None) -> dict[str, Any]:
+    """The parameters that a kernel writes through, those that are descriptors aside."""
     from shoal.backends import BaseBackend
     from shoal.triton._specialize import native_specialize_impl
 
-    return {
+    given = {name: _stand_in(values.get(name), descriptors.get(name)) for name in function.arg_names}
+    types = {
         param.name: "constexpr"
         if param.is_constexpr
-        else native_specialize_impl(BaseBackend, given[param.name], param.name == const, False, False)[0]
+        else native_specialize_impl(BaseBackend, given[param.name], False, False, False)[0]
         for param in function.params
     }
-
-
-def _compiles(function: Any, types: dict[str, Any], constants: dict[tuple[int, ...], Any]) -> bool:
-    from shoal.compiler import ASTSource, compile
-    from shoal.errors import CompilationError
-
-    try:
-        compile(ASTSource(function, types, constants))
-    except CompilationError:
-        return False
-    return True
+    return written_parameters(
+        function, types, {(i,): given[param.name] for i, param in enumerate(function.params) if param.is_constexpr}
+    )
 
 
 def _stand_in(value: Any, descriptor: Any) -> Any:

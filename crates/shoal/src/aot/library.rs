@@ -41,6 +41,18 @@ pub fn find_runtime(folders: &[PathBuf]) -> Result<PathBuf, Error> {
     )))
 }
 
+/// What a shared library is made of.
+pub(super) struct Linked<'a> {
+    /// The C source, which includes the family's header.
+    pub(super) source: &'a str,
+    /// The functions that it shows.
+    pub(super) shown: &'a [String],
+    /// The runtime's static library.
+    pub(super) runtime: &'a Path,
+    /// The file to make.
+    pub(super) library: &'a Path,
+}
+
 impl Family {
     /// Writes the shared library `libNAME.so` and the header `NAME.h`; returns the files. `runtime` is the runtime's
     /// static library, see [`find_runtime`]. The system's C compiler (`cc`, or what `CC` names) is called.
@@ -52,16 +64,20 @@ impl Family {
         let header = self.write_header(folder)?;
         let library = folder.join(format!("lib{name}.so"));
         let work = folder.join(format!(".{name}-{}", std::process::id()));
-        let made = self.link(&work, &library, runtime);
+        let (source, shown) = (self.c_source(), self.c_functions());
+        let made = self.link(&work, &Linked { source: &source, shown: &shown, runtime, library: &library });
         let removed = std::fs::remove_dir_all(&work);
         made?;
         removed.map_err(|why| Error::AheadOfTime(format!("cannot remove {}: {why}", work.display())))?;
         Ok(vec![library, header])
     }
 
-    fn link(&self, work: &Path, library: &Path, runtime: &Path) -> Result<(), Error> {
-        let source = self.write_c(work)?.remove(1);
-        let shown: Vec<String> = self.c_functions().iter().map(|function| format!("{function};")).collect();
+    /// Makes a shared library; `work` is a folder for what that takes.
+    pub(super) fn link(&self, work: &Path, linked: &Linked<'_>) -> Result<(), Error> {
+        let Linked { source, shown, runtime, library } = linked;
+        self.write_header(work)?;
+        let source = write(work, &format!("{}.c", self.name), source.as_bytes())?;
+        let shown: Vec<String> = shown.iter().map(|function| format!("{function};")).collect();
         let shown = format!("{{ global: {} local: *; }};\n", shown.join(" "));
         let shown = write(work, "shown.map", shown.as_bytes())?;
         // As make does it, CC may be a command with arguments: `ccache gcc`.

@@ -30,6 +30,7 @@ mod rust;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod torch_library;
 
 use std::io;
 use std::path::{Path, PathBuf};

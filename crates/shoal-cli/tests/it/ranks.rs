@@ -117,6 +117,18 @@ fn engines_that_a_device_has_not_are_told() {
 }
 
 #[test]
+fn an_error_of_the_world_names_its_rank_once() {
+    let place = Workplace::new();
+    for engine in ["threads", "processes"] {
+        let args = ["run", "two_shot_all_reduce", "--ranks", "3", "--size", "8", "--engine", engine];
+        let called = place.call_with(&args, &[("SHOAL_TIMEOUT", "0.000001")]);
+        assert!(called.code == Some(1) && called.err.contains("waited 1 µs"), "{engine}: {}", called.err);
+        let twice = |rank: usize| called.err.contains(&format!("rank {rank}: rank {rank}"));
+        assert!(!(0..3).any(twice), "{engine}: {}", called.err);
+    }
+}
+
+#[test]
 fn options_that_mean_nothing_are_told() {
     let place = Workplace::new();
     place.write("add.py", "");

@@ -181,6 +181,29 @@ fn bench_measures_with_and_without_peers() {
 }
 
 #[test]
+fn bench_leaves_nothing_behind_when_it_fails() {
+    let place = Workplace::new();
+    let folder = place.path().join("temporary");
+    std::fs::create_dir(&folder).expect("a folder");
+    let folder = folder.to_str().expect("text");
+    let args = ["bench", "broadcast", "--size", "8", "--ranks", "2", "--rounds", "1", "--backend", "mpi"];
+    for timeout in ["60", "0.000001"] {
+        let called = place.call_with(&args, &[("TMPDIR", folder), ("SHOAL_TIMEOUT", timeout)]);
+        assert_eq!(called.success, timeout == "60", "{}", called.err);
+        if called.success && called.out.contains("Open MPI is measured against") {
+            assert!(
+                called.out.lines().any(|line| line.contains("broadcast") && line.contains("Open MPI")),
+                "{}",
+                called.out
+            );
+        }
+        let left: Vec<_> =
+            std::fs::read_dir(folder).expect("the folder").map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("shoal")), "{left:?}");
+    }
+}
+
+#[test]
 fn a_timeline_shows_all_ranks() {
     let place = Workplace::new();
     for engine in ["threads", "processes"] {

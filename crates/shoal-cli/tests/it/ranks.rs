@@ -93,6 +93,10 @@ fn numbers_that_mean_nothing_are_told_before_anything_starts() {
         (["check", "broadcast", "--launches", "0"], "--launches 0: nothing would be checked"),
         (["bench", "broadcast", "--size", "1,2"], "broadcast takes the sizes n, each at least 1, not [1, 2]"),
         (["bench", "broadcast", "--engine", "cuda"], "invalid value 'cuda' for '--engine"),
+        (
+            ["check", "broadcast", "--device=h100", "--resident=3"],
+            "the argument '--device <DEVICE>' cannot be used with",
+        ),
     ] {
         let called = place.call(&args);
         assert!(called.code == Some(2) && called.out.is_empty(), "{args:?}: {} {}", called.out, called.err);

@@ -137,6 +137,27 @@ def test_all_to_all(n, function):
         assert (rows == np.concatenate(parts)).all()
 
 
+@pytest.mark.parametrize("function", [kernels.all_to_all, kernels.all_to_all_put])
+def test_splits_that_cannot_be_are_told_before_anything_is_sent(function):
+    x = np.ones((8, 3), np.float32)
+    how_many = "`splits` says how many rows go to each of the 3 ranks; it is "
+    for splits, told in (
+        ([1, 1], how_many + r"\[1, 1\]"),
+        ([1] * 4, how_many),
+        ([], how_many),
+        ([1, -1, 1], how_many),
+        ([1, 1.5, 1], how_many),
+        ([3, 3, 3], "`splits` sends 9 rows, but `x` has 8"),
+        ([1 << 62, 0, 0], "`splits` sends 4611686018427387904 rows, but `x` has 8"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            world(3).run(lambda rank, splits: function(x, splits if rank.rank == 1 else [1] * 3), splits)
+    with pytest.raises(ValueError, match=r"`x` must have rows and columns; it has the shape \(8, 0\)"):
+        world(3).run(lambda rank: function(x[:, :0].copy(), [1] * 3))
+    with pytest.raises(ValueError, match=r"`out` has the shape \(3, 4\), but .*rows of 3"):
+        world(3).run(lambda rank: function(x, [1] * 3, np.zeros((3, 4), np.float32)))
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("n", SIZES)
 def test_products(n, dtype):
@@ -233,7 +254,12 @@ def test_what_does_not_fit_is_refused():
             lambda one: (kernels.all_gather_push if one else kernels.all_gather_ring)(np.ones(5, np.float32)),
             "rank 1: all_gather_push(bytes = ",
         ),
-        (lambda one: kernels.all_to_all_put(np.ones((0, 3 if one else 4), np.float32), [0] * 9), "dim = 3"),
+        (
+            lambda one: kernels.all_to_all_put(
+                np.ones((0, 3 if one else 4), np.float32), [0] * shoal.current_rank().num_ranks
+            ),
+            "dim = 3",
+        ),
     ],
     ids=["size", "type", "root", "function", "before an exchange"],
 )

@@ -109,6 +109,27 @@ def test_a_program_runs_alone(tmp_path):
     run([sys.executable, "-m", "shoal.triton"], PROGRAM, tmp_path)
 
 
+NO_TENSORS = """
+import pytest
+import torch
+from triton_dist.utils import finalize_distributed, initialize_distributed, nvshmem_create_tensor
+
+initialize_distributed()
+for shape, dtype, error, why in (
+    ((-2,), torch.int32, ValueError, "no negative sizes"),
+    ((2.5,), torch.int32, TypeError, "a shape is a whole number or several, not \\(2.5,\\)"),
+    ((2,), "int32", TypeError, "one of torch, such as torch.float32, not 'int32'"),
+):
+    with pytest.raises(error, match=why):
+        nvshmem_create_tensor(shape, dtype)
+finalize_distributed()
+"""
+
+
+def test_tensors_that_cannot_be_are_told(tmp_path):
+    run(shoal_launch(2), NO_TENSORS, tmp_path, "-m", "shoal.triton")
+
+
 MISSING = """
 import triton_dist
 try:

@@ -281,6 +281,9 @@ def test_numbers_that_cannot_be_are_named(n):
             rank.world.strided(0, -1, 1)
         with pytest.raises(shoal.OutOfResources, match=f"no room for {1 << 64} bytes, which an array of the shape"):
             rank.symm_zeros(1 << 62)
+        for shape in (1.5, "a", None, (2, 1.5)):
+            with pytest.raises(TypeError, match="^a shape is a whole number or several, not "):
+                rank.symm_zeros(shape)
         rank.barrier()
 
     world(n).run(on_rank)

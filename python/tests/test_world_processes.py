@@ -495,6 +495,23 @@ def test_one_report_tells_who_waits_in_a_barrier_and_who_in_a_kernel(how, tmp_pa
     assert "for 7 at 0x" in lines[at + 3], output
 
 
+NEVER_JOINS = """
+import os, shoal, time
+if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
+    time.sleep(60)
+shoal.World.from_env(heap_bytes=1 << 20, timeout=4)
+"""
+
+
+@needs_oshrun
+def test_who_waits_for_a_rank_of_oshrun_that_never_joins_is_named(tmp_path):
+    process = start(oshrun(3)[1:], NEVER_JOINS, tmp_path)
+    output, _ = process.communicate(timeout=55)
+    assert process.returncode == 1, output
+    waited = "error: rank [02] waited 4 s for all of 3 ranks to join the world"
+    assert re.fullmatch(waited, output.splitlines()[-1]), output
+
+
 @needs_oshrun
 def test_oshrun_ends_when_a_rank_is_too_late(tmp_path):
     process = start(oshrun(3)[1:], BLAME, tmp_path, HOW="sleeps")

@@ -244,7 +244,7 @@ pub(crate) struct CheckCommand {
     #[arg(long, value_name = "K", value_parser = from::<0>, allow_negative_numbers = true)]
     pub(crate) resident: Option<usize>,
     /// The same, by the name of a device: h100, h200, h20, b200, mi300x, …
-    #[arg(long)]
+    #[arg(long, conflicts_with = "resident")]
     pub(crate) device: Option<String>,
     /// A parameter of the harness
     #[arg(long = "set", value_name = "NAME=VALUE")]

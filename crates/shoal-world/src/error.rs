@@ -251,6 +251,23 @@ fn of_ranks(ranks: &[usize]) -> String {
 
 /// A duration as people say it.
 pub(crate) fn spell(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64();
-    if seconds >= 1.0 { format!("{seconds:.0} s") } else { format!("{:.0} ms", seconds * 1e3) }
+    let (unit, name) = match duration.as_nanos() {
+        1_000_000_000.. => (1.0, "s"),
+        1_000_000.. => (1e3, "ms"),
+        1_000.. => (1e6, "µs"),
+        _ => (1e9, "ns"),
+    };
+    let number = format!("{:.1}", duration.as_secs_f64() * unit);
+    format!("{} {name}", number.trim_end_matches(".0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_the_unit_that_fits() {
+        let said = [300.0, 1.5, 0.5, 0.25, 0.000_001, 2e-9].map(|seconds| spell(Duration::from_secs_f64(seconds)));
+        assert_eq!(said, ["300 s", "1.5 s", "500 ms", "250 ms", "1 µs", "2 ns"]);
+    }
 }

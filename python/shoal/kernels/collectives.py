@@ -18,6 +18,7 @@ from shoal.kernels.communicator import (
     type_name,
 )
 from shoal.world import arrays
+from shoal.world.arrays import Layout
 
 
 def one_shot_all_reduce(x: Any, out: Any = None) -> Any:
@@ -179,35 +180,33 @@ def all_to_all(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, lis
     Gives the rows for this rank, those from rank 0 first, and how many came from each.
     """
     comm, like = communicator("all_to_all"), checked(x, "x")
-    if len(like.shape) != 2:
-        raise ValueError(f"`x` must have rows and columns; it has the shape {like.shape}")
-    rows, dim = like.shape
+    rows, dim = _rows_and_columns(like, "x")
+    counts = _counts(splits, comm.rank.num_ranks, rows)
     x = comm.shared(x, "x")
     words = comm.workspace("splits", (comm.rank.num_ranks,), arrays.named_type("int64"))
     if out is None:
         comm.native.agree("all_to_all(rows, dim)", type_name(like.dtype), [rows, dim])
-        everybody = comm.rank.all_gather([int(count) for count in splits])
+        everybody = comm.rank.all_gather(counts)
         out = fresh((sum(counts[comm.rank.rank] for counts in everybody), dim), like.dtype)
-    checked(out, "out", like)
+    elif _rows_and_columns(checked(out, "out", like), "out")[1] != dim:
+        raise ValueError(f"`out` has the shape {tuple(out.shape)}, but rows of {dim} come")
     apart(out, x)
     dtype = type_name(like.dtype)
-    received = comm.native.all_to_all(dtype, given(x), [int(n) for n in splits], given(words), dim, given(out))
+    received = comm.native.all_to_all(dtype, given(x), counts, given(words), dim, given(out))
     return out[: sum(received)], received
 
 
 def all_to_all_put(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, list[int]]:
     """The same by puts and signals alone, also between hosts; ranks' `x` may differ in their number of rows."""
     comm, like = communicator("all_to_all_put"), checked(x, "x")
-    if len(like.shape) != 2:
-        raise ValueError(f"`x` must have rows and columns; it has the shape {like.shape}")
-    ranks, dim = comm.rank.num_ranks, like.shape[1]
+    rows, dim = _rows_and_columns(like, "x")
+    ranks = comm.rank.num_ranks
+    counts = _counts(splits, ranks, rows)
     comm.native.agree("all_to_all_put(dim)", type_name(like.dtype), [dim])
-    everybody = comm.rank.all_gather([int(count) for count in splits])
-    if any(len(counts) != ranks for counts in everybody):
-        raise ValueError(f"`splits` says how many rows go to each of the {ranks} ranks")
+    everybody = comm.rank.all_gather(counts)
     room = max(1, *(sum(counts[to] for counts in everybody) for to in range(ranks)))
     into = comm.workspace("out", (room, dim), like.dtype)
-    received = comm.native.all_to_all_put(type_name(like.dtype), given(x), [int(n) for n in splits], dim, given(into))
+    received = comm.native.all_to_all_put(type_name(like.dtype), given(x), counts, dim, given(into))
     arrived = sum(received)
     if out is None:
         out = fresh((arrived, dim), like.dtype)
@@ -215,6 +214,23 @@ def all_to_all_put(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any,
         raise ValueError(f"`out` has the shape {tuple(out.shape)}, but {arrived} rows of {dim} have come")
     out[:arrived] = into[:arrived]
     return out[:arrived], received
+
+
+def _rows_and_columns(array: Layout, name: str) -> tuple[int, int]:
+    if len(array.shape) != 2 or array.shape[1] == 0:
+        raise ValueError(f"`{name}` must have rows and columns; it has the shape {array.shape}")
+    rows, columns = array.shape
+    return rows, columns
+
+
+def _counts(splits: Sequence[int], ranks: int, rows: int) -> list[int]:
+    """How many rows go to each rank."""
+    counts = [int(count.__index__()) if hasattr(count, "__index__") else -1 for count in splits]
+    if len(counts) != ranks or min(counts) < 0:
+        raise ValueError(f"`splits` says how many rows go to each of the {ranks} ranks; it is {splits!r}")
+    if sum(counts) > rows:
+        raise ValueError(f"`splits` sends {sum(counts)} rows, but `x` has {rows}")
+    return counts
 
 
 def broadcast(x: Any, root: int = 0) -> Any:

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from shoal.runtime.stream_work import in_stream
 from shoal.symm_mem.groups import acting_rank
 from shoal.triton_dist.test_data import init_seed
+from shoal.world.arrays import shape_of
 from shoal.world.current import find_rank
 
 NVSHMEM_SIGNAL_DTYPE = torch.int64
@@ -114,7 +115,9 @@ def nvshmem_create_tensor(shape: Any, dtype: Any) -> Any:
 
 def _zeros(shape: Any, dtype: Any) -> Any:
     # NVSHMEM gives out whole granules, and kernels rely on the zeros behind a flag.
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = shape_of(shape)
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"the type of a tensor's elements is one of torch, such as torch.float32, not {dtype!r}")
     nbytes = math.prod(shape) * dtype.itemsize
     granules = acting_rank().symm_zeros(-(-nbytes // _GRANULE) * _GRANULE, torch.uint8)
     return granules[:nbytes].view(dtype).view(shape)

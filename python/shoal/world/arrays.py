@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,8 +115,11 @@ def named_type(name: str) -> Any:
 
 def shape_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     """A shape as a tuple of sizes, none of which is negative."""
-    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)  # type: ignore[arg-type]
-    sizes = tuple(int(size.__index__()) for size in sizes)
+    given = (shape,) if hasattr(shape, "__index__") else shape
+    given = tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(hasattr(size, "__index__") for size in given):
+        raise TypeError(f"a shape is a whole number or several, not {shape!r}")
+    sizes = tuple(int(size.__index__()) for size in given)
     if any(size < 0 for size in sizes):
         raise ValueError(f"a shape has no negative sizes: {sizes}")
     return sizes

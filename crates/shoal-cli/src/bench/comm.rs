@@ -8,7 +8,7 @@ use shoal_kernels::distributed::{Communicator, RankItem, catalog, find};
 
 use super::rank_peers::Collective;
 use super::row::{Row, Unit};
-use super::{Bench, Session, rank_peers};
+use super::{Bench, Session};
 use crate::command_line::{BenchOptions, MeasureRankOptions, RankPeer, Sizes};
 use crate::failure::{Failure, instead_of};
 use crate::ranks::{Engine, as_process, measure, on_threads, output_of_first};
@@ -196,9 +196,4 @@ pub(crate) fn measure_rank(options: &MeasureRankOptions) -> Result<(), Failure> 
         }
         Ok(())
     })
-}
-
-/// Removes what was made for measuring.
-pub(super) fn clean_up() {
-    rank_peers::clean_up();
 }

@@ -139,7 +139,6 @@ pub(crate) fn bench(options: &BenchOptions, given: &Given, command: &[OsString])
         rows.extend((bench.run)(&session)?);
     }
     progress.finish();
-    comm::clean_up();
     shown(options, &rows, &about.cpu)
 }
 

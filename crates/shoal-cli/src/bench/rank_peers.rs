@@ -1,7 +1,10 @@
 //! Collectives of others, as processes of this host: Open MPI's, and those of torch for CPUs.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::{DirBuilder, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -60,7 +63,7 @@ impl RankPeer {
     /// Why it cannot be measured; nothing if it can.
     pub(super) fn is_missing(self) -> Option<String> {
         match self {
-            RankPeer::Mpi => mpi_program().as_ref().err().cloned(),
+            RankPeer::Mpi => mpi_program().err(),
             RankPeer::Gloo if python_with(&["torch"]).is_none() => Some("torch is not installed".to_owned()),
             RankPeer::Gloo => None,
         }
@@ -71,7 +74,7 @@ impl RankPeer {
         let words = [collective.name().to_owned(), elements.to_string()].map(OsString::from);
         let text = match self {
             RankPeer::Mpi => {
-                let program = mpi_program().as_ref().map_err(|why| Failure::new(why.clone()))?;
+                let program = mpi_program().map_err(Failure::new)?;
                 let mut command = Command::new("mpirun");
                 command.args(["--oversubscribe", "--allow-run-as-root", "-n", &ranks.to_string()]);
                 command.arg(program).args(&words).stdin(Stdio::null()).stderr(Stdio::piped());
@@ -93,26 +96,31 @@ impl RankPeer {
     }
 }
 
-/// The program that calls MPI, compiled once; why not, if it cannot be.
-fn mpi_program() -> &'static Result<PathBuf, String> {
-    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
+/// The program that calls MPI, compiled once; why not, if it cannot be. It has no name in the file system, so that it goes
+/// with this process, however that ends.
+fn mpi_program() -> Result<PathBuf, String> {
+    static PROGRAM: OnceLock<Result<File, String>> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
         let folder = std::env::temp_dir().join(format!("shoal-bench-{}", std::process::id()));
-        let (source, program) = (folder.join("mpi_peer.c"), folder.join("mpi_peer"));
-        let file = |why: std::io::Error| format!("cannot write {}: {why}", source.display());
-        std::fs::create_dir_all(&folder).map_err(file)?;
-        std::fs::write(&source, MPI_SOURCE).map_err(file)?;
-        let compiled = Command::new("mpicc").arg("-O2").arg("-o").arg(&program).arg(&source).output();
-        let output =
-            compiled.map_err(|_| "Open MPI is not installed (Debian: openmpi-bin libopenmpi-dev)".to_owned())?;
-        if output.status.success() {
-            return Ok(program);
-        }
-        Err(format!("mpicc: {}", String::from_utf8_lossy(&output.stderr).trim()))
-    })
+        let file = |why: std::io::Error| format!("cannot write into {}: {why}", folder.display());
+        // One that is there may be somebody else's.
+        DirBuilder::new().mode(0o700).create(&folder).map_err(file)?;
+        let compiled = compiled_mpi_program(&folder);
+        std::fs::remove_dir_all(&folder).map_err(file)?;
+        compiled
+    });
+    let program = program.as_ref().map_err(String::clone)?;
+    Ok(format!("/proc/{}/fd/{}", std::process::id(), program.as_raw_fd()).into())
 }
 
-/// Removes what was compiled.
-pub(super) fn clean_up() {
-    let _ = std::fs::remove_dir_all(std::env::temp_dir().join(format!("shoal-bench-{}", std::process::id())));
+fn compiled_mpi_program(folder: &Path) -> Result<File, String> {
+    let (source, program) = (folder.join("mpi_peer.c"), folder.join("mpi_peer"));
+    let file = |path: &Path, why: std::io::Error| format!("{}: {why}", path.display());
+    std::fs::write(&source, MPI_SOURCE).map_err(|why| file(&source, why))?;
+    let compiled = Command::new("mpicc").arg("-O2").arg("-o").arg(&program).arg(&source).output();
+    let output = compiled.map_err(|_| "Open MPI is not installed (Debian: openmpi-bin libopenmpi-dev)".to_owned())?;
+    if !output.status.success() {
+        return Err(format!("mpicc: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    File::open(&program).map_err(|why| file(&program, why))
 }

@@ -5,6 +5,7 @@ pub(crate) mod measure;
 pub(crate) mod report;
 pub(crate) mod timeline;
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -57,7 +58,7 @@ pub(crate) fn on_threads<T: Send>(
     ranks: usize,
     function: impl Fn(&Rank) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
-    Ok(World::threads(ranks)?.run(function)?)
+    Ok(World::threads(ranks)?.run(|rank| function(rank).map_err(of_the_world))?)
 }
 
 /// Runs a function on ranks that share the first GPU.
@@ -65,13 +66,21 @@ pub(crate) fn on_gpu<T: Send>(
     ranks: usize,
     function: impl Fn(&Rank) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
-    Ok(World::cuda(ranks, 0)?.run(function)?)
+    Ok(World::cuda(ranks, 0)?.run(|rank| function(rank).map_err(of_the_world))?)
 }
 
 /// Runs a function as the rank that this process was started for.
 pub(crate) fn as_process<T: Send>(function: impl Fn(&Rank) -> Result<T, Failure> + Sync) -> Result<(), Failure> {
-    World::from_env()?.run(function)?;
+    World::from_env()?.run(|rank| function(rank).map_err(of_the_world))?;
     Ok(())
+}
+
+/// Why a rank ends: an error of the world as that, since the world knows whom it blames and names.
+fn of_the_world(failure: Failure) -> Box<dyn Error + Send + Sync> {
+    match failure {
+        Failure::World(error) | Failure::Shoal(shoal::Error::World(error)) => Box::new(error),
+        other => Box::new(other),
+    }
 }
 
 /// Starts a program as the ranks of a world, with what they print in a pipe, and returns what rank 0 printed. A rank

@@ -93,6 +93,10 @@ fn numbers_that_mean_nothing_are_told_before_anything_starts() {
         (["check", "broadcast", "--launches", "0"], "--launches 0: nothing would be checked"),
         (["bench", "broadcast", "--size", "1,2"], "broadcast takes the sizes n, each at least 1, not [1, 2]"),
         (["bench", "broadcast", "--engine", "cuda"], "invalid value 'cuda' for '--engine"),
+        (
+            ["check", "broadcast", "--device=h100", "--resident=3"],
+            "the argument '--device <DEVICE>' cannot be used with",
+        ),
     ] {
         let called = place.call(&args);
         assert!(called.code == Some(2) && called.out.is_empty(), "{args:?}: {} {}", called.out, called.err);
@@ -113,6 +117,18 @@ fn engines_that_a_device_has_not_are_told() {
             assert!(called.code == Some(2) && called.out.is_empty(), "{}", called.out);
             assert!(called.err.starts_with(told), "{}", called.err);
         }
+    }
+}
+
+#[test]
+fn an_error_of_the_world_names_its_rank_once() {
+    let place = Workplace::new();
+    for engine in ["threads", "processes"] {
+        let args = ["run", "two_shot_all_reduce", "--ranks", "3", "--size", "8", "--engine", engine];
+        let called = place.call_with(&args, &[("SHOAL_TIMEOUT", "0.000001")]);
+        assert!(called.code == Some(1) && called.err.contains("waited 1 µs"), "{engine}: {}", called.err);
+        let twice = |rank: usize| called.err.contains(&format!("rank {rank}: rank {rank}"));
+        assert!(!(0..3).any(twice), "{engine}: {}", called.err);
     }
 }
 
@@ -166,6 +182,29 @@ fn bench_measures_with_and_without_peers() {
         said.contains("there is no benchmark `nonsense`; there are cpu, gpu, comm, check, one_shot_all_reduce"),
         "{said}"
     );
+}
+
+#[test]
+fn bench_leaves_nothing_behind_when_it_fails() {
+    let place = Workplace::new();
+    let folder = place.path().join("temporary");
+    std::fs::create_dir(&folder).expect("a folder");
+    let folder = folder.to_str().expect("text");
+    let args = ["bench", "broadcast", "--size", "8", "--ranks", "2", "--rounds", "1", "--backend", "mpi"];
+    for timeout in ["60", "0.000001"] {
+        let called = place.call_with(&args, &[("TMPDIR", folder), ("SHOAL_TIMEOUT", timeout)]);
+        assert_eq!(called.success, timeout == "60", "{}", called.err);
+        if called.success && called.out.contains("Open MPI is measured against") {
+            assert!(
+                called.out.lines().any(|line| line.contains("broadcast") && line.contains("Open MPI")),
+                "{}",
+                called.out
+            );
+        }
+        let left: Vec<_> =
+            std::fs::read_dir(folder).expect("the folder").map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("shoal")), "{left:?}");
+    }
 }
 
 #[test]

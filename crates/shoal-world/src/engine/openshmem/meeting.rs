@@ -16,7 +16,8 @@ use super::membership::Membership;
 use super::port::Port;
 use super::session::{self, HEAP_VARIABLES, Session};
 use crate::engine::shared::layout::Layout;
-use crate::error::{WorldError, spell};
+use crate::error::{Failure, WorldError, spell};
+use crate::launcher;
 use crate::options::{PAGE, WorldOptions};
 
 /// Bytes of a card: seven words, of which the last is written later than the others.
@@ -37,8 +38,9 @@ pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Sh
     match met.recv_timeout(options.timeout) {
         Ok(met) => met,
         Err(_) => {
-            let (Membership { rank, size }, time) = (membership, spell(options.timeout));
+            let (&Membership { rank, size }, time) = (membership, spell(options.timeout));
             let failed = format!("rank {rank} waited {time} for all of {size} ranks to join the world");
+            launcher::tell(&Failure { rank, reason: failed.clone() });
             Err(session::spoil(&failed, "a call of the OpenSHMEM library that waits for all ranks has no end"))
         }
     }

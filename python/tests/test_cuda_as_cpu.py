@@ -392,8 +392,16 @@ def careful(x):
         raise ValueError("x must be on a GPU")
     return x + torch.ones(64, device=x.device).to(x.device)
 
+def placed(x):
+    with torch.cuda.device(x.device.index):
+        return x + torch.cuda.current_device()
+
+def placed_by_index(x):
+    with torch.accelerator.device_index(x.device.index):
+        return x * 2
+
 x = torch.randn(8, 64, device="cuda")
-for function in (traced, careful):
+for function in (traced, careful, placed, placed_by_index):
     assert torch.allclose(torch.compile(function, backend="eager", fullgraph=True)(x), function(x))
 """
 

@@ -44,7 +44,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 }
                 let memory = self.allocate_bytes(plan.scratch_bytes());
                 self.forget_packed(memory, plan.key_bytes());
-                let store = plan.ending_later().zip(self.finishing_store(op, func.op(op).results()[place]));
+                let store = self.finishing_store(op, func.op(op).results()[place]);
+                // A store finishes one product; others that it stores have ended before.
+                let free = |&store: &OpId| self.postponed.values().all(|other| other.finisher != Some(store));
+                let store = plan.ending_later().zip(store.filter(free));
                 let (plan, finisher) = store.map_or((plan, None), |(plan, store)| (plan, Some(store)));
                 self.postponed.insert(product, Postponed { sums, place, plan, memory, finisher });
             }

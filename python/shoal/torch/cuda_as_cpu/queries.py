@@ -94,6 +94,8 @@ def install() -> None:
         torch.version.cuda = "12.8"  # type: ignore[misc]
     _profile_the_cpu()
     torch._C._cuda_getCurrentRawStream = _own(lambda device: _current_stream.cuda_stream)  # type: ignore[attr-defined]
+    for name in ("_accelerator_exchangeDevice", "_accelerator_maybeExchangeDevice"):
+        setattr(torch._C, name, _own(_exchange_device))
     # A kernel's launch takes tensors of the current stream; nothing of CUDA itself may start.
     cuda._lazy_init = _nothing
 
@@ -166,6 +168,10 @@ class _Device:
 
     def __exit__(self, *_: object) -> None:
         _set_device(self.prev_idx)
+
+
+class _DeviceIndex(_Device):
+    """`torch.accelerator.device_index`: torch's compiler knows the two by their types."""
 
 
 class _DeviceOf(_Device):
@@ -313,7 +319,7 @@ _OF_ACCELERATOR: dict[str, Any] = {
     "current_device_index": lambda: _current_device,
     "current_stream": lambda device=None: _current_stream,
     "device_count": _device_count,
-    "device_index": _Device,
+    "device_index": _DeviceIndex,
     "empty_cache": _nothing,
     "get_memory_info": _ANSWERS["mem_get_info"],
     "is_available": _accelerator_is_available,

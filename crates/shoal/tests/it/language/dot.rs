@@ -199,6 +199,37 @@ fn sums_that_are_read_twice() {
 }
 
 #[test]
+fn sums_that_one_store_adds() {
+    let one_loop = "
+    m, n = tl.arange(0, 64), tl.arange(0, 64)
+    first, second = tl.zeros([64, 64], tl.float32), tl.zeros([64, 64], tl.float32)
+    for start in range(0, k_size, 32):
+        k = start + tl.arange(0, 32)
+        a = tl.load(x + m[:, None] * k_size + k[None, :])
+        b = tl.load(y + k[:, None] * 64 + n[None, :])
+        first = tl.dot(a, b, first)
+        c = tl.load(z + m[:, None] * k_size + k[None, :])
+        d = tl.load(y + k[:, None] * 64 + n[None, :])
+        second = tl.dot(c, d, second)
+    tl.store(out + m[:, None] * 64 + n[None, :], first + second * 2)
+";
+    let two_loops = format!(
+        "{SUMS}    first = acc\n{}    tl.store(at, first + acc * 2)\n",
+        SUMS.replace("tl.load(x +", "tl.load(z +")
+    );
+    for k in ROUNDS.map(|rounds| 32 * rounds) {
+        let (a, b, c) = (signs(64 * k, 3), signs(64 * k, 11), signs(64 * k, 5));
+        let both = sums(&a, &b, k).into_iter().zip(sums(&c, &b, k));
+        let expected: Vec<f32> = both.map(|(first, second)| (first + second * 2.0) as f32).collect();
+        let (wide_a, wide_b, wide_c) = (wider(&a), wider(&b), wider(&c));
+        for body in [one_loop, &two_loops] {
+            case("x, y, z, k_size, out", body).gives(args!(&a, &b, &c, k as i32), &expected);
+            case("x, y, z, k_size, out", body).gives(args!(&wide_a, &wide_b, &wide_c, k as i32), &expected);
+        }
+    }
+}
+
+#[test]
 fn sums_that_take_the_place_of_a_factor() {
     let body =
         format!("{}    tl.store(at, acc.to(y.dtype.element_ty))\n", SUMS.replace("tl.load(x +", "tl.load(out +"));

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use shoal_driver::{AwaitedValue, Doing, LaunchError, Verdict};
 
+use crate::engine::cuda::GpuRank;
 use crate::engine::{Awaited, Call, Engine, EngineKind};
 use crate::error::{Failure, WorldError, listed_names, spell};
 use crate::launcher;
@@ -50,6 +51,15 @@ impl Rank {
             EngineKind::Threads | EngineKind::Processes | EngineKind::OpenShmem | EngineKind::Nvshmem => {
                 self.give_up(&waits)
             }
+        }
+    }
+
+    /// Waits for what this rank has launched on a GPU. If it waits in vain, all ranks tell each other what for.
+    pub(crate) fn settle(&self) -> Result<(), WorldError> {
+        let Err(error) = self.gpu().map_or(Ok(()), GpuRank::settle) else { return Ok(()) };
+        match &error {
+            WorldError::Launch(stuck) if matches!(**stuck, LaunchError::Stuck { .. }) => Err(self.wait_in_vain(stuck)),
+            _ => Err(error),
         }
     }
 
@@ -116,6 +126,12 @@ impl Rank {
         Some(Failure { rank, reason: format!("{} {what}, while {waited}", self.access().name(rank)) })
     }
 
+    /// What a thread of this rank waits for did not come, see [`unmet`]. Other threads give it the time to collect.
+    pub(crate) fn give_up_on(&self, error: WorldError) -> WorldError {
+        self.note_giving_up();
+        unmet(self.access(), error)
+    }
+
     fn ended_in_kernel(&self, waits: &Told, failure: Failure) -> WorldError {
         ended(self.access(), Some(in_kernel(waits)), failure)
     }
@@ -137,6 +153,7 @@ pub(crate) fn ended(access: &dyn Engine, awaited: Option<Awaited>, failure: Fail
 }
 
 /// What a rank waits for did not come: the world ends, unless it has. The rank that ends it tells what all others wait for.
+/// [`Rank::give_up_on`] is the same for what other threads of the rank wait for.
 pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     let WorldError::Failed { rank, awaited: Some(awaited), failure, .. } = error else { return error };
     let is_first = access.failure().is_none();
@@ -148,7 +165,9 @@ pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     let mut others = collect(access);
     // A rank that waits for words did not come either, but is not the one to blame.
     let is_for_words = others.iter().any(|report| report.kind == ReportKind::ForWords);
-    let culprit = silent(access, &failure).filter(|_| is_for_words);
+    // What is in its own stream, no other rank has to bring.
+    let is_own = matches!(awaited, Awaited::Stream { .. });
+    let culprit = silent(access, &failure).filter(|_| is_for_words && !is_own);
     if let Some(culprit) = &culprit {
         launcher::tell(culprit);
     }

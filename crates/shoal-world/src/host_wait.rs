@@ -20,19 +20,20 @@ impl Rank {
     pub(crate) fn wait_until<T>(
         &self,
         patience: Duration,
-        condition: impl Fn() -> String,
+        awaited: impl Fn() -> Awaited,
         mut look: impl FnMut() -> Option<T>,
         mut rest: impl FnMut(),
     ) -> Result<T, WorldError> {
         let deadline = Instant::now() + patience;
         let mut wait = HostWait::begin(self.group(), self.rank());
-        let awaited = || Awaited::Word { condition: condition() };
         loop {
             wait.looks();
             // In this order: what is waited for may be the last thing that was done before the world ended.
             let trouble = self.failure().or_else(|| {
                 (Instant::now() >= deadline).then(|| {
-                    let reason = format!("{} waited {} for {}", self.name(), spell(patience), condition());
+                    let awaited = awaited().to_string();
+                    let what = awaited.trim_start_matches("waiting ");
+                    let reason = format!("{} waited {} {what}", self.name(), spell(patience));
                     self.held_up(&reason).unwrap_or(Failure { rank: self.rank(), reason })
                 })
             });
@@ -41,7 +42,7 @@ impl Rank {
             }
             if let Some(failure) = trouble {
                 let error = WorldError::failed(self.rank(), Some(awaited()), failure);
-                return Err(giving_up::unmet(self.access(), error));
+                return Err(self.give_up_on(error));
             }
             if let Some(verdict) = wait.in_vain() {
                 return Err(giving_up::deadlocked(self.access(), &verdict, &Told::from(&awaited())));

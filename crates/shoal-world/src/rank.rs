@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_abi::{AxisPosition, Topology};
@@ -39,6 +39,8 @@ struct Inner {
     member: Mutex<Option<GroupMember>>,
     /// The first error of a stream that was dropped before anybody heard of it.
     left_error: Mutex<Option<WorldError>>,
+    /// Whether one of its threads has given up what it waited for, and may be telling the others.
+    gives_up: AtomicBool,
     /// This rank's place in the mesh that kernels see.
     mesh: Mutex<Vec<AxisPosition>>,
     /// How often the mesh was set.
@@ -66,6 +68,7 @@ impl Rank {
             launches,
             member: Mutex::new(None),
             left_error: Mutex::new(None),
+            gives_up: AtomicBool::new(false),
             mesh: Mutex::new(Vec::new()),
             meshes: AtomicU64::new(0),
             view: Mutex::new(None),
@@ -260,6 +263,7 @@ impl Rank {
     /// Writes bytes of a peer's segment; they are there when this returns.
     pub(crate) fn write_segment(&self, peer: usize, offset: usize, bytes: &[u8]) -> Result<(), WorldError> {
         if let Some(gpu) = self.gpu().filter(|_| peer < self.size()) {
+            self.settle()?;
             return gpu.write(peer, offset, bytes);
         }
         match (self.base(peer), self.distant(peer)) {
@@ -282,6 +286,7 @@ impl Rank {
     /// Reads bytes of a peer's segment.
     pub(crate) fn read_segment(&self, peer: usize, offset: usize, bytes: &mut [u8]) -> Result<(), WorldError> {
         if let Some(gpu) = self.gpu().filter(|_| peer < self.size()) {
+            self.settle()?;
             return gpu.read(peer, offset, bytes);
         }
         match (self.base(peer), self.distant(peer)) {
@@ -413,6 +418,15 @@ impl Rank {
     #[must_use]
     pub fn take_left_error(&self) -> Option<WorldError> {
         self.left_error().take()
+    }
+
+    pub(crate) fn note_giving_up(&self) {
+        self.0.gives_up.store(true, Ordering::Release);
+    }
+
+    /// Whether a thread of this rank has given up a wait, and ends the world or has found it ended.
+    pub(crate) fn gives_up(&self) -> bool {
+        self.0.gives_up.load(Ordering::Acquire)
     }
 
     /// Work of a stream, until it is done.

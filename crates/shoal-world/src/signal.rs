@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use crate::engine::Awaited;
 use crate::error::WorldError;
 use crate::rank::Rank;
 use crate::stream::Place;
@@ -64,7 +65,7 @@ impl Rank {
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);
         };
-        let condition = || format!("the signal at {} {what}", slot.name);
-        self.wait_until(patience.unwrap_or(self.options().timeout), condition, || swap().then_some(()), rest)
+        let awaited = || Awaited::Word { condition: format!("the signal at {} {what}", slot.name) };
+        self.wait_until(patience.unwrap_or(self.options().timeout), awaited, || swap().then_some(()), rest)
     }
 }

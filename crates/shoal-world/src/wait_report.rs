@@ -136,7 +136,7 @@ impl From<&Awaited> for Told {
     fn from(awaited: &Awaited) -> Told {
         let kind = match awaited {
             Awaited::Collective { .. } => ReportKind::ForRanks,
-            Awaited::Word { .. } | Awaited::Kernel { .. } => ReportKind::ForWords,
+            Awaited::Word { .. } | Awaited::Stream { .. } | Awaited::Kernel { .. } => ReportKind::ForWords,
         };
         Told { kind, what: awaited.to_string(), is_unrecorded: false }
     }

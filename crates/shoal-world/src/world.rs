@@ -5,10 +5,9 @@ use std::sync::{Arc, mpsc};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
+use shoal_driver::LaunchGroup;
 use shoal_driver::cuda::CudaDevice;
-use shoal_driver::{LaunchError, LaunchGroup};
 
-use crate::engine::cuda::GpuRank;
 use crate::engine::processes::membership::Membership;
 use crate::engine::{Engine, EngineKind, cuda, cuda_processes, nvshmem, openshmem, processes, threads};
 use crate::environment::Variables;
@@ -303,7 +302,7 @@ where
     let guard = Guard(rank);
     let result = function(rank).map_err(Into::into).and_then(|value| {
         // What a rank has launched on a GPU ends before the rank does.
-        settle(rank)?;
+        rank.settle()?;
         // What streams that it has dropped came to is its affair, too.
         rank.take_left_error().map_or(Ok(value), |error| Err(error.into()))
     });
@@ -323,15 +322,6 @@ where
     });
     drop(guard);
     result
-}
-
-/// Waits for what a rank has launched on a GPU. If it waits in vain, all ranks tell each other what for.
-fn settle(rank: &Rank) -> Result<(), WorldError> {
-    let Err(error) = rank.gpu().map_or(Ok(()), GpuRank::settle) else { return Ok(()) };
-    match &error {
-        WorldError::Launch(stuck) if matches!(**stuck, LaunchError::Stuck { .. }) => Err(rank.wait_in_vain(stuck)),
-        _ => Err(error),
-    }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

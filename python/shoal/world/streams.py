@@ -38,7 +38,7 @@ class Stream:
     The first operation that fails ends the stream: those after it do not run, and `synchronize` raises its error. A
     stream that is dropped is waited for; what ended it is then raised by `World.run`, unless it has been raised before.
     Streams that are there when Python ends are waited for, too; what ends them then is printed. A function that has not
-    returned when the world's timeout is over is left behind.
+    returned when the world's timeout is over, or a second after the world has failed, is left behind.
     """
 
     def __init__(self, rank: Rank) -> None:

@@ -166,15 +166,22 @@ class World:
     def _run_here(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         rank = self.rank
         rank.check()
+        result, exit = None, None
         try:
             with rank:
-                result = function(rank, *args, **named)
+                try:
+                    result = function(rank, *args, **named)
+                except SystemExit as error:
+                    if not _ends_well(error):
+                        raise
+                    exit = error
                 rank._native.check_streams()
-                return result
         except BaseException as error:
-            if not _ends_well(error):
-                _fail(rank, error)
+            _fail(rank, error)
             raise
+        if exit is not None:
+            raise exit
+        return result
 
     def _run_threads(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         contexts = [contextvars.copy_context() for _ in self.ranks]

@@ -2,7 +2,8 @@
 //!
 //! Before 3.14, CPython ends a thread (`pthread_exit`) that wants the interpreter's lock while the interpreter ends. That
 //! unwinds through whatever called the function, and aborts the process where that is Rust. Here such a thread waits for the
-//! end of the process instead, as it does from 3.14 on.
+//! end of the process instead, as it does from 3.14 on. Functions that come back to Rust and call Python from there are not
+//! covered: PyO3's own functions do not let anything unwind through them.
 
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;

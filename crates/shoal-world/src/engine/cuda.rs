@@ -199,20 +199,15 @@ impl GpuRank {
     /// Waits until all that is in the rank's stream is done, and says why programs gave up, if some did. When the world
     /// fails meanwhile, programs that wait end.
     pub fn settle(&self) -> Result<(), WorldError> {
-        self.finish()?;
+        match self.stream().synchronize_within(Some(self.wait_limit + PATIENCE), Some(&self.has_failed)) {
+            Ok(()) => {}
+            Err(CudaError::Interrupted) => return Err(self.give_up()),
+            Err(error) => return Err(WorldError::gpu(error)),
+        }
         match self.table.take_report() {
             None => Ok(()),
             Some(stuck) => Err(WorldError::Launch(Box::new(stuck))),
         }
-    }
-
-    /// Waits until all that is in the rank's stream is done, but not for ever.
-    fn finish(&self) -> Result<(), WorldError> {
-        let limit = self.wait_limit + PATIENCE;
-        self.stream().synchronize_within(Some(limit), Some(&self.has_failed)).map_err(|error| match error {
-            CudaError::Interrupted => self.give_up(),
-            error => WorldError::gpu(error),
-        })
     }
 
     /// Lets programs end that wait for ranks of a world that has failed, and tells what they waited for.
@@ -234,15 +229,14 @@ impl GpuRank {
         }
     }
 
-    /// Reads bytes of a rank's segment, after what is in this rank's stream. The range lies inside.
+    /// Reads bytes of a rank's segment, after what is in this rank's stream, which has [settled](GpuRank::settle): the wait
+    /// for a copy has no bound. The range lies inside.
     pub(crate) fn read(&self, peer: usize, offset: usize, to: &mut [u8]) -> Result<(), WorldError> {
-        self.finish()?;
         self.memory.read(self.stream(), peer, offset, to).map_err(WorldError::gpu)
     }
 
-    /// Writes bytes of a rank's segment, after what is in this rank's stream. The range lies inside.
+    /// Writes bytes of a rank's segment, as [`GpuRank::read`] reads them.
     pub(crate) fn write(&self, peer: usize, offset: usize, from: &[u8]) -> Result<(), WorldError> {
-        self.finish()?;
         self.memory.write(self.stream(), peer, offset, from).map_err(WorldError::gpu)
     }
 }

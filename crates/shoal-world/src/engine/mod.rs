@@ -267,10 +267,15 @@ pub enum Awaited {
         /// The team.
         team: String,
     },
-    /// A word of symmetric memory, or the work of a stream.
+    /// A word of symmetric memory.
     Word {
         /// The condition, such as `the word at offset 64 of rank 2 == 1 (it is 0)`.
         condition: String,
+    },
+    /// The rank's own stream.
+    Stream {
+        /// How far it has to come, such as `an event of a stream`.
+        work: &'static str,
     },
     /// What programs of a kernel wait for.
     Kernel {
@@ -284,6 +289,7 @@ impl fmt::Display for Awaited {
         match self {
             Awaited::Collective { call, team } => write!(f, "in {call} of {team}"),
             Awaited::Word { condition } => write!(f, "waiting for {condition}"),
+            Awaited::Stream { work } => write!(f, "waiting for {work}"),
             Awaited::Kernel { waits } => write!(f, "in {waits}"),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::SharedError;
+use crate::engine::Awaited;
 use crate::error::WorldError;
 use crate::giving_up::COLLECTING;
 use crate::rank::Rank;
@@ -79,10 +80,10 @@ impl Event {
     pub fn wait(&self, rank: &Rank) -> Result<(), WorldError> {
         let look = || self.outcome_within(Self::grace(rank));
         let rest = || drop(self.outcome_within(LIVENESS_INTERVAL));
-        let condition = || self.0.purpose.words().to_owned();
+        let awaited = || Awaited::Stream { work: self.0.purpose.words() };
         // A word that the stream waits for is late before the stream is.
         let patience = rank.options().timeout + ENDING;
-        let result = rank.wait_until(patience, condition, look, rest).flatten();
+        let result = rank.wait_until(patience, awaited, look, rest).flatten();
         if result.is_err() {
             // The error of the stream, or what it comes of.
             self.0.is_heard.store(true, Ordering::Relaxed);
@@ -95,7 +96,7 @@ impl Event {
         match rank.failure() {
             None => Duration::ZERO,
             // It may be the stream that has ended the world, and collects what all others wait for.
-            Some(failure) if failure.rank == rank.rank() => COLLECTING + ENDING,
+            Some(failure) if failure.rank == rank.rank() || rank.gives_up() => COLLECTING + ENDING,
             Some(_) => ENDING,
         }
     }

@@ -14,7 +14,6 @@ use super::value::{Compare, Value};
 use crate::engine::Awaited;
 use crate::engine::cuda::{GpuRank, check_queues};
 use crate::error::{Failure, WorldError, spell};
-use crate::giving_up;
 use crate::rank::Rank;
 
 /// How long a stream that is told to go on may take to end.
@@ -166,7 +165,7 @@ impl GpuStream {
             Failure { rank: rank.rank(), reason }
         });
         let error = WorldError::failed(rank.rank(), Some(Awaited::Word { condition }), failure);
-        let error = giving_up::unmet(rank.access(), error);
+        let error = rank.give_up_on(error);
         // Only now: what follows in the stream runs then, and other ranks must not take it for more than it is.
         self.release(&helper, &waits)?;
         Err(error)

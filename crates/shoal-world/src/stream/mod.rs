@@ -29,7 +29,8 @@ use queue::Queue;
 ///
 /// The first operation that fails ends the stream: those after it do not run, and [`Stream::synchronize`] returns its
 /// error. Dropping a stream waits for what is in it; an error that nobody has heard of is then one of the rank's function
-/// ([`World::run`](crate::World::run)). A function that does not end within the world's timeout is left behind, on its thread.
+/// ([`World::run`](crate::World::run)). A function that does not end within the world's timeout, or within a second of a world
+/// that has failed, is left behind on its thread.
 ///
 /// ```
 /// use shoal_world::{Compare, HostBuffer, Place, Value, World, WorldError};

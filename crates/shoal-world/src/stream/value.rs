@@ -9,6 +9,7 @@ use rustix::thread::futex;
 use shoal_abi::SignalChange;
 
 use super::Place;
+use crate::engine::Awaited;
 use crate::error::WorldError;
 use crate::rank::Rank;
 
@@ -167,7 +168,7 @@ impl Word {
             let _ = futex::wait(self.futex(), futex::Flags::empty(), seen.get(), Some(&time));
             pause = (pause * 2).min(LONGEST_SLEEP);
         };
-        rank.wait_until(rank.options().timeout, || self.condition(compare), look, rest)
+        rank.wait_until(rank.options().timeout, || Awaited::Word { condition: self.condition(compare) }, look, rest)
     }
 
     fn condition(&self, compare: Compare) -> String {

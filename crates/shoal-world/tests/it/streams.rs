@@ -171,6 +171,32 @@ fn the_error_of_a_function_reaches_who_waits() {
 }
 
 #[test]
+fn a_rank_that_runs_is_named_with_the_word_that_a_stream_waits_for() {
+    let said = Mutex::new(String::new());
+    let world = impatient(2);
+    let failed = world.run(|rank| {
+        let flag = rank.symm_zeros::<u32>(1)?;
+        if rank.rank() == 1 {
+            // Until the other one has its error.
+            while said.lock().unwrap().is_empty() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            return Ok(());
+        }
+        let stream = rank.stream()?;
+        stream.wait_value(Place::symm(&flag, 0, ..)?, Compare::Equal, Value::U32(1))?;
+        let error = stream.synchronize().unwrap_err();
+        *said.lock().unwrap() = error.to_string();
+        Err::<(), _>(error)
+    });
+    assert!(failed.is_err());
+    let said = said.into_inner().unwrap();
+    // All that the stream has found out, not only that it is waited for.
+    assert!(said.contains("rank 1 runs code of the host, while rank 0 waited 200 ms for the word"), "{said}");
+    assert!(said.contains("\nrank 1: it runs code of the host"), "{said}");
+}
+
+#[test]
 fn a_function_that_does_not_return_is_left_behind() {
     let (sender, receiver) = mpsc::channel::<()>();
     let receiver = Mutex::new(Some(receiver));

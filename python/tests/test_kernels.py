@@ -274,3 +274,15 @@ def test_ranks_that_call_different_things_are_told(n, call, told):
         world(n).run(differ)
     assert "the ranks make different calls: " in str(raised.value), raised.value
     assert "rank 1: " in str(raised.value) and told in str(raised.value), raised.value
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("of", ["arrays of their own places", "an array of symmetric memory and another"])
+def test_symmetric_arrays_must_lie_at_the_same_place_of_all_ranks(n, of):
+    def reduce(rank):
+        x = rank.symm_zeros((n, 4), np.float32)
+        own = x[rank.rank] if of.startswith("arrays") or rank.rank else np.zeros(4, np.float32)
+        kernels.one_shot_all_reduce(own)
+
+    with pytest.raises(shoal.WorldError, match="the ranks make different calls|out of step|different"):
+        shoal.World.threads(n, heap_bytes=1 << 22, timeout=20).run(reduce)

@@ -378,3 +378,22 @@ def test_an_allocation_with_a_number_keeps_its_place():
         return True
 
     assert all(world(2).run(use))
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_memory_of_dropped_handles_is_used_again_by_all_ranks(n):
+    def work(rank):
+        table = 0
+        for _ in range(100):
+            x = symm_mem.empty(20000, dtype="float32")
+            handle = symm_mem.rendezvous(x)
+            assert symm_mem.rendezvous(x) is handle
+            handle.barrier()
+            table = handle.buffer_ptrs_dev
+            del handle
+            # The array keeps what kernels may have been given.
+            assert symm_mem.rendezvous(x).buffer_ptrs_dev == table
+            del x
+        return table
+
+    assert all(shoal.World.threads(n, heap_bytes="4M").run(work))

@@ -437,3 +437,27 @@ def test_bad_worlds_say_why():
         _ = world(1).rank
     with pytest.raises(ValueError, match="negative"):
         world(1).run(lambda rank: rank.symm_empty((2, -1)))
+
+
+def test_streams_refuse_what_cannot_be_written():
+    def work(rank):
+        x, stream = rank.symm_zeros(4, np.uint32), rank.stream()
+        immutable = np.frombuffer(b"immutable bytes!", np.uint32)
+        with pytest.raises(ValueError, match="what is copied to is read-only"):
+            stream.copy(immutable, x)
+        with pytest.raises(ValueError, match="the array of a word is read-only"):
+            stream.write_value(immutable, 1)
+        for call in (stream.write_value, stream.wait_value):
+            with pytest.raises(ValueError, match="does not fit into a word of 32 bits"):
+                call(x, 1 << 32)
+        stream.write_value(x, -1)
+        stream.synchronize()
+        assert x[0] == 0xFFFF_FFFF
+
+    world(1).run(work)
+
+
+@pytest.mark.parametrize("dtype", [object, "U5", "M8[s]", [("a", "i4"), ("b", "f4")]])
+def test_symmetric_memory_holds_numbers(dtype):
+    with pytest.raises(TypeError, match="symmetric memory holds numbers"):
+        world(1).run(lambda rank: rank.symm_zeros(2, dtype))

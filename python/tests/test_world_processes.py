@@ -179,7 +179,7 @@ shoal.World.from_env(timeout=1).run(lambda rank: rank.stream().{does})
 
 
 KEPT = """
-import os, time
+import os, sys, time
 import shoal
 world = shoal.World.from_env() if shoal.World.is_launched() else shoal.World.threads(3)
 def sleep_on():
@@ -219,6 +219,14 @@ def test_a_function_of_a_stream_that_does_not_return_is_left_behind(command, cal
     assert re.search(r"waited 4\.\d s for the work of a stream", output) and "core dumped" not in output, output
 
 
+@WAYS
+@pytest.mark.parametrize("called", ["lambda: sys.exit(5)", "lambda: (_ for _ in ()).throw(KeyboardInterrupt)"])
+def test_what_ends_a_stream_after_all_else_is_printed_whatever_it_is(command, called, tmp_path):
+    process = start(command, KEPT, tmp_path, KEPT="yes", CALLED=called)
+    output, _ = process.communicate(timeout=60)
+    assert "ended after all else: " in output and "Traceback" not in output, output
+
+
 def test_the_launcher_ends_all_when_one_fails(tmp_path):
     process = start(launcher(3), PRELUDE + "if rank.rank == 1: sys.exit(7)\ntime.sleep(100)", tmp_path)
     began = time.monotonic()
@@ -235,8 +243,9 @@ def test_a_rank_may_end_before_the_others(exit, tmp_path):
     assert process.returncode == 0 and "fine" in output, output
 
 
-def test_ctrl_c_ends_a_rank_that_waits(tmp_path):
-    script = PRELUDE + "print('waits', flush=True)\nif rank.rank == 0: rank.barrier()\ntime.sleep(100)"
+@pytest.mark.parametrize("waits", ["rank.barrier()", "world.run(lambda rank: rank.barrier())"])
+def test_ctrl_c_ends_a_rank_that_waits(waits, tmp_path):
+    script = PRELUDE + f"print('waits', flush=True)\nif rank.rank == 0: {waits}\ntime.sleep(100)"
     process = start(launcher(2), script, tmp_path)
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(2)]
@@ -245,7 +254,8 @@ def test_ctrl_c_ends_a_rank_that_waits(tmp_path):
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert "KeyboardInterrupt" in output, output
+    # Both have heard of it; ranks that do not are ended without a word.
+    assert len(re.findall(r"^\[[01]\] KeyboardInterrupt", output, re.MULTILINE)) == 2, output
 
 
 BLAME = """
@@ -348,6 +358,36 @@ def test_who_gives_up_on_a_word_names_all_ranks_that_do_not_answer(silent, n, tm
     assert re.search(rf"error: {who} {verb}: rank", output.splitlines()[-1]), output
 
 
+def test_errors_may_have_any_text(tmp_path):
+    script = PRELUDE + "if rank.rank == 1: raise ValueError('bad name ' + chr(0xdcff))\nrank.barrier()"
+    process = start(launcher(2), script, tmp_path)
+    output, _ = process.communicate(timeout=90)
+    assert output.splitlines()[-1].endswith(r"failed: ValueError: bad name \udcff"), output
+
+
+LATE = """
+import shoal, time
+
+rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=6).rank  # also to join, on a busy machine
+time.sleep(8 if rank.rank == 1 else 0)
+try:
+    rank.all_gather(rank.rank)
+    print(f"{rank.rank} passed", flush=True)
+except shoal.WorldError:
+    print(f"{rank.rank} raised", flush=True)
+time.sleep(0 if rank.rank == 1 else 4)
+"""
+
+
+@pytest.mark.parametrize(
+    "how", [launcher(3), pytest.param(oshrun(3)[1:], marks=needs_oshrun)], ids=["processes", "oshrun"]
+)
+def test_nobody_passes_a_collective_of_a_world_that_has_failed(how, tmp_path):
+    process = start(how, LATE, tmp_path)
+    output, _ = process.communicate(timeout=90)
+    assert "passed" not in output and all(f"{rank} raised" in output for rank in range(3)), output
+
+
 OWN_STREAM = """
 import time
 import shoal
@@ -369,7 +409,9 @@ def test_nobody_else_is_blamed_for_a_rank_s_own_stream(tmp_path):
     process = start(launcher(2), OWN_STREAM, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert "blames 0: rank 0, waiting for the work of a stream: rank 0 " in output, output
-    assert re.search(r"error: rank 0 \(pid \d+\) waited 6\.\d s for the work of a stream", output.splitlines()[-1]), output
+    assert re.search(r"error: rank 0 \(pid \d+\) waited 6\.\d s for the work of a stream", output.splitlines()[-1]), (
+        output
+    )
 
 
 LEFT_ERROR = """

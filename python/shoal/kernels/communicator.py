@@ -46,7 +46,7 @@ class Communicator:
         return copy
 
     def is_shared(self, array: Any) -> bool:
-        """Whether an array lies at the same place of every rank's memory."""
+        """Whether an array lies in symmetric memory of this rank. The native part compares its place with others'."""
         address = arrays.layout(array).address
         place = self.rank._native.locate(address)
         return place is not None and place[0] == self.rank.rank and self.rank._block_at(place[1]) is not None
@@ -105,9 +105,7 @@ def result(out: Any, shape: Sequence[int], like: Layout) -> Any:
     found = checked(out, "out", like)
     if math.prod(found.shape) != math.prod(shape):
         raise ValueError(f"`out` has the shape {found.shape}, but the result {tuple(shape)}")
-    flags = getattr(out, "flags", None)
-    if flags is not None and not flags.writeable:
-        raise ValueError("`out` is read-only")
+    arrays.writable(out, "`out`")
     return out
 
 

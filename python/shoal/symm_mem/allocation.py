@@ -46,8 +46,8 @@ class Allocation:
         self.data = self.pad + _rounded(pad_bytes, 256)
         """Offset of the data."""
         self.base = arena.rank._native.base(arena.rank.rank)
-        self.handles: dict[Any, Any] = {}
-        """The handles to it, by group."""
+        self.meetings: dict[Any, Any] = {}
+        """What groups of ranks have told each other of it, by group and place."""
         self.group: Any = None
         """The group that it was allocated for, if one was named."""
         arena.rank.clear(start, self.data - start)
@@ -103,7 +103,7 @@ class Arena:
         with self._lock:
             start = self._place(size)
             if start is None:
-                # A piece and its handles know each other, so it takes the collector to drop them.
+                # Programs may have cycles around their arrays.
                 gc.collect()
                 start = self._place(size)
             if start is None:

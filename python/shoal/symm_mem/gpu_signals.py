@@ -46,7 +46,7 @@ def store_word(word, value):
 def meet(handle: SymmetricMemory, channel: int) -> None:
     """A barrier of the ranks of a handle."""
     if handle.world_size > 1:
-        table = handle._tables[1][1]
+        table = handle._meeting.tables[1][1]
         meet_others[(1,)](table, channel * handle.world_size, handle.rank, handle.world_size, num_warps=1)
 
 

@@ -29,6 +29,42 @@ class _PadSize:
         return get_signal_pad_size() if handle is None else handle._own.pad_bytes
 
 
+class Meeting:
+    """What the ranks of a group have told each other of a piece of memory: where each has its own.
+
+    The piece keeps it, so that kernels may be given the addresses of its tables as long as the array is there; handles
+    keep both. Nobody takes back its own part before all have dropped theirs.
+    """
+
+    def __init__(self, own: Allocation, group: Group) -> None:
+        mine = (own.holders, own.pad, own.data, own.pad_bytes, own.nbytes)
+        self.places = group.all_gather(mine)
+        self.members = group.members
+        for what, at in (("signal pads", 3), ("buffers", 4)):
+            if len({place[at] for place in self.places}) > 1:
+                sizes = ", ".join(f"rank {rank}: {place[at]}" for rank, place in zip(group.members, self.places))
+                raise Misuse(f"Symmetric window mismatch: the {what} have different sizes ({sizes} bytes)")
+        holds = [(member, place[0] + own.rank.rank) for member, place in zip(group.members, self.places)]
+        for member, offset in holds:
+            own.rank._native.write(member, offset, b"\1")
+        weakref.finalize(self, _let_go, holds, own.rank).atexit = False
+        bases = [own.rank._native.base(member) for member in group.members]
+        self.signal_pad_ptrs = [base + place[1] for base, place in zip(bases, self.places)]
+        self.buffer_ptrs = [base + place[2] for base, place in zip(bases, self.places)]
+        self.tables = [_table(pointers, own.rank.device) for pointers in (self.buffer_ptrs, self.signal_pad_ptrs)]
+        self._handle: weakref.ref[SymmetricMemory] | None = None
+        # Nobody may drop a piece before all have said that they hold it.
+        group.all_gather(None)
+
+    def handle(self, own: Allocation, offset: int) -> SymmetricMemory:
+        """The handle to the piece; the same one as long as somebody has it."""
+        known = self._handle and self._handle()
+        if known is None:
+            known = SymmetricMemory(own, offset, self)
+            self._handle = weakref.ref(known)
+        return known
+
+
 class SymmetricMemory:
     """The memory of a group's ranks, as `torch.distributed._symmetric_memory` shows it.
 
@@ -39,52 +75,40 @@ class SymmetricMemory:
     signal_pad_size = _PadSize()
     """Bytes of each rank's signal pad."""
 
-    def __init__(self, own: Allocation, offset: int, group: Group) -> None:
-        mine = (own.holders, own.pad, own.data, own.pad_bytes, own.nbytes)
-        places = group.all_gather(mine)
+    def __init__(self, own: Allocation, offset: int, meeting: Meeting) -> None:
+        members = meeting.members
         self._own = own
+        self._meeting = meeting
         self._rank = own.rank
-        self._members = group.members
-        self.rank = group.members.index(own.rank.rank)
+        self._members = members
+        self.rank = members.index(own.rank.rank)
         """This rank's place in the group."""
-        self.world_size = group.size
+        self.world_size = len(members)
         """The number of ranks in the group."""
         self.buffer_size = own.nbytes
         """Bytes of each rank's data."""
         self.offset = offset
         """Where the tensor that was passed lies in this rank's data, in bytes."""
-        for what, at in (("signal pads", 3), ("buffers", 4)):
-            if len({place[at] for place in places}) > 1:
-                sizes = ", ".join(f"rank {rank}: {place[at]}" for rank, place in zip(group.members, places))
-                raise Misuse(f"Symmetric window mismatch: the {what} have different sizes ({sizes} bytes)")
-        bases = [own.rank._native.base(member) for member in group.members]
-        self.signal_pad_ptrs: list[int] = [base + place[1] for base, place in zip(bases, places)]
+        self.signal_pad_ptrs: list[int] = list(meeting.signal_pad_ptrs)
         """Where each rank's signal pad is in this process."""
-        self.buffer_ptrs: list[int] = [base + place[2] for base, place in zip(bases, places)]
+        self.buffer_ptrs: list[int] = list(meeting.buffer_ptrs)
         """Where each rank's data is in this process."""
-        everybody = sorted(group.members) == list(range(own.rank.num_ranks))
-        alike = len({place[2] for place in places}) == 1
+        everybody = sorted(members) == list(range(own.rank.num_ranks))
+        alike = len({place[2] for place in meeting.places}) == 1
         self.multicast_ptr: int = self.buffer_ptrs[self.rank] if everybody and alike and own.rank.device is None else 0
         """The address by which `multimem` reaches the data of all ranks: that of this rank's own, which names the same
         place in everybody's. 0 if the group is not all ranks, its ranks have allocated in different orders, or the
         memory is a GPU's."""
-        self._tables = [_table(pointers, own.rank.device) for pointers in (self.buffer_ptrs, self.signal_pad_ptrs)]
-        holds = [(member, place[0] + own.rank.rank) for member, place in zip(group.members, places)]
-        for member, offset in holds:
-            own.rank._native.write(member, offset, b"\1")
-        weakref.finalize(self, _let_go, holds, own.rank).atexit = False
-        # Nobody may drop a piece before all have said that they hold it.
-        group.all_gather(None)
 
     @property
     def buffer_ptrs_dev(self) -> int:
         """The address of a table of `buffer_ptrs`, for kernels."""
-        return self._tables[0][0]
+        return self._meeting.tables[0][0]
 
     @property
     def signal_pad_ptrs_dev(self) -> int:
         """The address of a table of `signal_pad_ptrs`, for kernels."""
-        return self._tables[1][0]
+        return self._meeting.tables[1][0]
 
     @property
     def device(self) -> Any:

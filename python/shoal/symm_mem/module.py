@@ -10,7 +10,7 @@ from typing import Any
 
 from shoal.symm_mem import groups
 from shoal.symm_mem.allocation import arena_of
-from shoal.symm_mem.handle import Misuse, SymmetricMemory
+from shoal.symm_mem.handle import Meeting, Misuse, SymmetricMemory
 from shoal.world import arrays
 from shoal.world.current import find_rank
 
@@ -64,11 +64,10 @@ def rendezvous(tensor: Any, group: Any = None) -> SymmetricMemory | None:
         return None
     offset = place.address - piece.address
     key = (resolved.key, offset)
-    # All ranks keep theirs, so that all know whether they have met before.
-    if key not in piece.handles:
-        piece.handles[key] = SymmetricMemory(piece, offset, resolved)
-    handle: SymmetricMemory = piece.handles[key]
-    return handle
+    # All ranks keep what they were told, so that all know whether they have met before.
+    if key not in piece.meetings:
+        piece.meetings[key] = Meeting(piece, resolved)
+    return piece.meetings[key].handle(piece, offset)
 
 
 def is_symm_mem_tensor(tensor: Any) -> bool:
@@ -85,7 +84,7 @@ def get_symm_mem_workspace(group_name: Any, min_size: int) -> SymmetricMemory:
     known = workspaces.get(group.key)
     if known is None or known[1].buffer_size < min_size:
         piece = arena_of(rank).allocate(min_size)
-        known = workspaces[group.key] = (piece, SymmetricMemory(piece, 0, group))
+        known = workspaces[group.key] = (piece, Meeting(piece, group).handle(piece, 0))
     handle: SymmetricMemory = known[1]
     return handle
 

@@ -78,7 +78,10 @@ def element_type(dtype: Any) -> Any:
         except ImportError:
             raise TypeError(f"NumPy has no `{name}`: install `ml_dtypes`, or pass a dtype of torch") from None
         return numpy.dtype(getattr(ml_dtypes, name))
-    return numpy.dtype(name)
+    found = numpy.dtype(name)
+    if found.kind in "OSUMm" or found.names is not None:
+        raise TypeError(f"symmetric memory holds numbers, and `{found}` is no type of such")
+    return found
 
 
 def gpu_type(dtype: Any) -> Any:
@@ -195,6 +198,15 @@ def dense(array: Any, what: str) -> Layout:
     found = layout(array)
     if not found.is_dense:
         raise ValueError(f"{what} must be contiguous; it has the shape {found.shape} and the strides {found.strides}")
+    return found
+
+
+def writable(array: Any, what: str) -> Layout:
+    """The same for an array that will be written."""
+    found = dense(array, what)
+    flags = getattr(array, "flags", None)
+    if flags is not None and not flags.writeable:
+        raise ValueError(f"{what} is read-only")
     return found
 
 

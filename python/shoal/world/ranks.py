@@ -220,7 +220,11 @@ class Rank:
 
     def fail(self, reason: str) -> None:
         """Ends the world with a reason that all ranks report."""
-        self._native.fail(reason)
+        self._native.fail(_encodable(reason))
+
+    def _blame(self, rank: int, reason: str) -> None:
+        """Ends the world because another rank does not do what all others do."""
+        self._native.blame(rank, _encodable(reason))
 
     def __enter__(self) -> Rank:
         self._native.act()
@@ -238,3 +242,8 @@ class Rank:
 
     def __repr__(self) -> str:
         return f"Rank({self.rank} of {self.num_ranks}, {self.engine})"
+
+
+def _encodable(text: str) -> str:
+    """A text that all ranks can read, also if it has halves of surrogate pairs, as names of files may have."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

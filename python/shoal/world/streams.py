@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
 import weakref
 from collections.abc import Callable
@@ -48,7 +49,7 @@ class Stream:
 
     def copy(self, to: Any, source: Any) -> None:
         """Copies an array to another of the same size; either may be a part of any rank's symmetric memory."""
-        there, here = arrays.dense(to, "what is copied to"), arrays.dense(source, "what is copied")
+        there, here = arrays.writable(to, "what is copied to"), arrays.dense(source, "what is copied")
         if there.nbytes != here.nbytes:
             raise ValueError(f"a copy of {here.nbytes} bytes to an array of {there.nbytes}")
         if here.nbytes:
@@ -56,13 +57,14 @@ class Stream:
 
     def write_value(self, array: Any, value: int, index: int = 0) -> None:
         """Writes one word of 32 or 64 bits, after all that is in the stream before it, for all ranks to see."""
+        arrays.writable(array, "the array of a word")
         address, size = _word(array, index)
-        self._native.write_value(address, array, value & (1 << 8 * size) - 1, size)
+        self._native.write_value(address, array, _bits(value, size), size)
 
     def wait_value(self, array: Any, value: int, index: int = 0, *, at_least: bool = False) -> None:
         """Holds the stream until a word equals a value, or is at least that; counters may wrap around."""
         address, size = _word(array, index)
-        self._native.wait_value(address, array, value & (1 << 8 * size) - 1, size, at_least)
+        self._native.wait_value(address, array, _bits(value, size), size, at_least)
 
     def call(self, function: Callable[..., Any], *args: Any, **named: Any) -> None:
         """Calls a function in the stream's order, on its thread; kernels that it launches run as the stream's rank."""
@@ -100,9 +102,11 @@ _live: weakref.WeakSet[Stream] = weakref.WeakSet()
 os.register_at_fork(after_in_child=_live.clear)
 
 
-@atexit.register
-def finish() -> None:
-    """Waits for all streams, before Python ends: functions that they call cannot go on after it."""
+def finish() -> bool:
+    """Waits for all streams before Python ends: functions that they call cannot go on after it.
+
+    Gives whether Ctrl-C has ended the wait.
+    """
     for stream in [stream for stream in _live if not stream._native.is_heard]:
         rank = stream.rank
         try:
@@ -112,10 +116,26 @@ def finish() -> None:
             rank = None
         try:
             stream.synchronize()
-        except Exception as error:
+        except BaseException as error:
             if rank is not None:
                 rank.fail(f"{type(error).__name__}: {error}")
-                print(f"shoal: a stream of rank {rank.rank} ended after all else: {error}", file=sys.stderr)
+                print(f"shoal: a stream of rank {rank.rank} ended after all else: {error!r}", file=sys.stderr)
+            if isinstance(error, KeyboardInterrupt):
+                return True
+    return False
+
+
+def end_by_interrupt() -> None:
+    """Ends the process as Ctrl-C does; an exception would mean nothing so late."""
+    sys.stdout.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@atexit.register
+def _at_exit() -> None:
+    if finish():
+        end_by_interrupt()
 
 
 def _word(array: Any, index: int) -> tuple[int, int]:
@@ -129,3 +149,11 @@ def _word(array: Any, index: int) -> tuple[int, int]:
     if "int" not in str(found.dtype):
         raise TypeError(f"words are integers; the array's elements are of {found.dtype}")
     return found.address + index * found.itemsize, found.itemsize
+
+
+def _bits(value: int, size: int) -> int:
+    """A number with or without a sign as the bits of a word."""
+    bits = 8 * size
+    if not -(1 << bits - 1) <= value < 1 << bits:
+        raise ValueError(f"{value} does not fit into a word of {bits} bits")
+    return value & (1 << bits) - 1

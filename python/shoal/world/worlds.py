@@ -304,7 +304,7 @@ def _told(error: BaseException) -> str:
 def _fail(rank: Rank, error: BaseException) -> None:
     """Ends the world; where ranks did not do the same, the fault is not of the one that raises."""
     if isinstance(error, WorldError) and error.differs and error.rank is not None:
-        rank._native.blame(error.rank, str(error))
+        rank._blame(error.rank, str(error))
     else:
         rank.fail(_told(error))
 
@@ -328,7 +328,9 @@ def _leave(rank: Rank, process: int) -> None:
     error = getattr(sys, "last_value", None)
     if error is not None:
         _fail(rank, error)
-    streams.finish()
+    was_interrupted = streams.finish()
     current.set_of_process(None)
     rank._native.release_process()
     rank._native.leave()
+    if was_interrupted:
+        streams.end_by_interrupt()

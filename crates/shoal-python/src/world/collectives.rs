@@ -9,7 +9,7 @@ use std::sync::{LazyLock, Mutex};
 use pyo3::prelude::*;
 use shoal::half::{bf16, f16};
 use shoal::world::{Symm, WorldError};
-use shoal::{Device, Error};
+use shoal::{Device, Error, dtype_name};
 use shoal_kernels::Library;
 use shoal_kernels::distributed::all_gather_matmul::{Factors, all_gather_matmul, all_gather_matmul_pull};
 use shoal_kernels::distributed::all_reduce::{
@@ -90,7 +90,7 @@ impl CommunicatorObject {
         wait_for_others(py, &self.member, work)
     }
 
-    /// An array in this rank's symmetric memory, and with it the same place of all ranks.
+    /// An array in this rank's symmetric memory, and with it the same place of all ranks: an error if theirs are elsewhere.
     fn symm<T: Number>(&self, (address, count): Array) -> Result<Symm<T>, Error> {
         let rank = self.member.rank();
         if count == 0 {
@@ -98,7 +98,10 @@ impl CommunicatorObject {
             return Ok(Symm::view(rank, 0, 0)?);
         }
         match locate(rank, address) {
-            Some((peer, offset)) if peer == rank.rank() => Ok(Symm::view(rank, offset, count)?),
+            Some((peer, offset)) if peer == rank.rank() => {
+                self.communicator.agree("symmetric array(offset)", dtype_name(T::DTYPE), &[offset])?;
+                Ok(Symm::view(rank, offset, count)?)
+            }
             Some(_) | None => {
                 let text = format!("the array at {address:#x} is not in the symmetric memory of rank {}", rank.rank());
                 Err(WorldError::Argument(text).into())

@@ -19,8 +19,10 @@ thread_local! {
 struct Part {
     process: u32,
     rank: Rank,
+    /// Whether the thread was made for the rank or one of its streams.
+    is_made_for_it: bool,
     /// The other ranks know that the thread may end their waits.
-    _acting: Option<shoal::world::Acting>,
+    acting: Option<shoal::world::Acting>,
 }
 
 static OF_PROCESS: Mutex<Option<(u32, Rank)>> = Mutex::new(None);
@@ -40,9 +42,10 @@ fn find() -> Option<Rank> {
     found.filter(|(process, _)| *process == std::process::id()).map(|(_, rank)| rank)
 }
 
-/// Whether this thread was made for a rank, and is therefore not the one that hears of signals.
-pub(crate) fn is_rank_thread() -> bool {
-    OF_THREAD.with_borrow(|ranks| !ranks.is_empty())
+/// Whether this thread itself has to wait for other ranks: it was made for a rank, and so does not hear of signals, or the
+/// others know it as one that may end their waits.
+pub(crate) fn waits_itself() -> bool {
+    OF_THREAD.with_borrow(|parts| parts.iter().any(|part| part.is_made_for_it || part.acting.is_some()))
 }
 
 /// This process acts as a rank, or as none.
@@ -53,9 +56,13 @@ pub(crate) fn set_of_process(rank: Option<Rank>) {
 
 /// This thread acts as a rank from now on.
 pub(crate) fn push(rank: Rank) {
+    begin(rank, false);
+}
+
+fn begin(rank: Rank, is_made_for_it: bool) {
     EVER.store(true, Ordering::Relaxed);
-    let part = Part { process: std::process::id(), _acting: rank.act(), rank };
-    OF_THREAD.with_borrow_mut(|ranks| ranks.push(part));
+    let part = Part { process: std::process::id(), is_made_for_it, acting: rank.act(), rank };
+    OF_THREAD.with_borrow_mut(|parts| parts.push(part));
 }
 
 /// This thread acts as it did before the last `push`.
@@ -67,8 +74,9 @@ pub(crate) fn pop() {
 pub(crate) struct Acting(());
 
 impl Acting {
+    /// Of a thread that was made for the rank or one of its streams.
     pub(crate) fn of_thread(rank: Rank) -> Acting {
-        push(rank);
+        begin(rank, true);
         Acting(())
     }
 }

@@ -33,15 +33,15 @@ impl Raised for shoal::Error {
 
 /// Does what may wait for other ranks.
 ///
-/// Only the main thread hears of signals, and threads of ranks are others. Everywhere else a thread of its own waits
-/// while this one listens; a handler that raises ends the world, and with it the wait.
+/// Only the main thread hears of signals, and threads of ranks are others. Where this one may be the main thread, another
+/// waits while this one listens; a handler that raises ends the world, and with it the wait.
 pub(crate) fn wait_for_others<T: Send, E: Raised>(
     py: Python<'_>,
     member: &Member,
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let rank = member.taking_part()?;
-    if current::is_rank_thread() {
+    if current::waits_itself() {
         return py.detach(work).map_err(|error| error.raised(py));
     }
     let done = py.detach(|| {

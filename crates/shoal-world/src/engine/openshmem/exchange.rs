@@ -36,6 +36,10 @@ pub(super) fn exchange(
     let mut from = 0;
     loop {
         let round = Round { access, route, call, number: next(route.rounds) };
+        // The others have been told already, and may have gone on to something else.
+        if let Some(failure) = world.failure() {
+            return Err(round.failed(failure));
+        }
         round.post(mine, from);
         round.await_all()?;
         if from == 0 {

@@ -238,8 +238,8 @@ def test_modules_beside_those_of_the_drop_in_are_found(tmp_path):
 
 
 TUNED = """
-import time
 import torch
+import triton_dist.tune
 import triton
 import triton.language as tl
 import triton_dist
@@ -249,6 +249,16 @@ from triton_dist.utils import finalize_distributed, initialize_distributed
 group = initialize_distributed()
 rank, ranks = group.rank(), group.size()
 calls = []
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+clock = triton_dist.tune.time = Clock()
 
 
 @triton_dist.jit
@@ -265,7 +275,7 @@ def scale(x, out, n, factor, BLOCK: tl.constexpr):
 def scaled(x, factor, config, slow=0):
     calls.append(config.kwargs["BLOCK"])
     # The others alone would take 64: only what is fastest for all is good for all.
-    time.sleep({64: 0.05 if rank == slow else 0.001}.get(config.kwargs["BLOCK"], 0.02))
+    clock.now += {64: 0.05 if rank == slow else 0.001}.get(config.kwargs["BLOCK"], 0.02)
     out = torch.empty_like(x)
     scale[(triton.cdiv(x.numel(), config.kwargs["BLOCK"]),)](x, out, x.numel(), factor, **config.all_kwargs())
     return out
@@ -344,6 +354,16 @@ def refuses(call, there, elsewhere):
 refuses(tuned(), "cannot do it", "tuning of work failed on rank 1: ValueError: cannot do it")
 assert set(ran) == {1, 2}, "none goes on alone"
 refuses(tuned(key=fails_there), "not here", "failed on rank 1: KeyError: 'not here'")
+asked = []
+
+
+def fails_once(x):
+    asked.append(x)
+    return asked[1:] or fails_there()
+
+
+refuses(tuned(key=fails_once), "not here", "failed on rank 1: KeyError: 'not here'")
+assert asked == [2], "a key is asked for once"
 refuses(tuned(prune=fails_there), "not here", "failed on rank 1: KeyError: 'not here'")
 none = "none of the 3 configurations of work can be used"
 refuses(tuned(prune=lambda config, x: rank != 1), none, f"failed on rank 1: AutotunerError: Autotuner error: {none}")
@@ -352,6 +372,14 @@ refuses(tuned(prune=lambda config, x: config["block"] == rank, blocks=(0, 1)), l
 lengths = "need as many configurations each: 1 on rank 0, 2 on rank 1"
 refuses(tuned(blocks=range(1 + rank)), lengths, lengths)
 assert tuned(prune=lambda config, x: config["block"] != 2 - rank)(0, autotune_pg=group) == 3, "what all can use"
+
+
+def cannot_compile(x, block):
+    raise triton.runtime.errors.OutOfResources(2, 1, "memory")
+
+
+with pytest.raises(Exception, match="none of the configurations of cannot_compile can be used\\n  out of"):
+    tuned(cannot_compile)(1)
 
 mixed = {1: {2}, "a": 3}
 assert to_hashable(mixed) == to_hashable(dict(reversed(mixed.items()))) and hash(to_hashable(mixed))
@@ -376,12 +404,12 @@ def test_what_fails_on_one_rank_that_tunes_is_raised_by_all(tmp_path):
 
 
 IN_CONTEXT = """
-import time
 import pytest
 import torch
 import triton
 import triton.language as tl
 import triton_dist
+import triton_dist.autotuner
 import triton_dist.language as dl
 from triton_dist.autotuner import contextual_autotune
 from triton_dist.utils import (
@@ -389,15 +417,33 @@ from triton_dist.utils import (
     nvshmem_create_tensor,
 )
 
+
+@contextual_autotune(is_dist=True)
+def too_early():
+    raise AssertionError("there are no ranks to tune it with")
+
+
+with pytest.raises(Exception, match="tuning of too_early: .*call torch.distributed.init_process_group first"):
+    too_early()
 group = initialize_distributed()
 rank, ranks = group.rank(), group.size()
 launched = []
 
 
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+clock = triton_dist.autotuner.time = Clock()
+
+
 def launches(arguments):
     launched.append(arguments["BLOCK"])
     # The others alone would take 64: only what is fastest for all is good for all.
-    time.sleep({64: 0.05 if rank == 0 else 0.001}.get(arguments["BLOCK"], 0.02))
+    clock.now += {64: 0.05 if rank == 0 else 0.001}.get(arguments["BLOCK"], 0.02)
 
 
 def blocks(*sizes):
@@ -407,6 +453,7 @@ def blocks(*sizes):
 @triton.autotune(blocks(100, 64, 128), key=["n"])
 @triton_dist.jit
 def push(shard, out, signals, n, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK != 100)
     peer = tl.program_id(0)
     me = dl.rank()
     for start in range(0, n, BLOCK):
@@ -452,7 +499,6 @@ for n, calls in ((100, 7), (100, 1), (50, 7)):
 assert tuned.__name__ == "sum_of_shards"
 
 
-
 @contextual_autotune(is_dist=True)
 def fails_there():
     if rank == ranks - 1:
@@ -472,3 +518,128 @@ finalize_distributed()
 @pytest.mark.parametrize("n", [1, 2])
 def test_kernels_that_need_each_other_are_tuned_by_calls_of_the_whole(n, tmp_path):
     run(shoal_launch(n), IN_CONTEXT, tmp_path, "-m", "shoal.triton")
+
+
+IN_STEP = """
+import pytest
+import torch
+import torch.distributed
+import triton
+import triton.language as tl
+import triton_dist
+import triton_dist.autotuner
+from triton.runtime.errors import OutOfResources
+from triton_dist.autotuner import contextual_autotune
+from triton_dist.utils import finalize_distributed, initialize_distributed
+
+group = initialize_distributed()
+rank, ranks = group.rank(), group.size()
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+clock = triton_dist.autotuner.time = Clock()
+calls = []
+
+
+def launches(arguments):
+    block = arguments["BLOCK"]
+    calls[-1].append(block)
+    # Each rank alone would take another one; the last rank cannot use 64.
+    clock.now += {16: 3, 32: 1 + rank, 128: 4 - rank}.get(block, 9)
+    if block == 64 and rank == 1:
+        raise OutOfResources(2, 1, "memory")
+
+
+def tuned_kernel(*blocks, **options):
+    configs = [triton.Config({"BLOCK": block}, pre_hook=launches) for block in blocks]
+
+    @triton.autotune(configs, key=["n"], **options)
+    @triton_dist.jit
+    def add_to(x, out, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.atomic_add(out + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+    return lambda x, out: add_to[lambda given: (triton.cdiv(x.numel(), given["BLOCK"]),)](x, out, x.numel())
+
+
+def in_step(function):
+    return contextual_autotune(is_dist=True, n_repeat=1, n_warmup=1)(function)
+
+
+few, many = tuned_kernel(16, 32), tuned_kernel(64, 128, 256, 512)
+
+
+@in_step
+def both(x):
+    calls.append([])
+    out = torch.zeros_like(x)
+    few(x, out)
+    few(x, out)
+    many(x, out)
+    return out
+
+
+x = torch.arange(40.0)
+assert torch.equal(both(x), 3 * x)
+of_ranks = [None] * ranks
+torch.distributed.all_gather_object(of_ranks, calls)
+# In the first call rank 1 cannot do as others; from then on all do the same.
+rest = [[block] * 2 + [other] for block, other in ((16, 128), (32, 128), (32, 256), (16, 256), (16, 512), (16, 512))]
+if ranks == 1:
+    rest[:5] = [[16, 16, 64], [32, 32, 128], [32, 32, 128], [16, 16, 256], [16, 16, 256]]
+    rest[5:] = [[16, 16, 512]] * 2
+first = [[16, 16, 64], [16, 16, 64, 128]][:ranks]
+last = [32, 32, 128]
+assert of_ranks == [[of_rank, *rest, last] for of_rank in first], of_ranks
+
+# What kernels add to is cleared for each launch, and for the one that counts; so it is where only others are tried.
+adds, more = tuned_kernel(16, 32, reset_to_zero=["out"]), tuned_kernel(16, 32, 128)
+alone = tuned_kernel(256, restore_value=["out"])
+
+
+@in_step
+def sums(x, out, shift, also):
+    calls.append([])
+    more(x, also)
+    adds(x, out)
+    alone(x, shift)
+
+
+for n, tried in ((40, 6), (50, 6), (50, 0)):
+    calls.clear()
+    x, out, shift = torch.arange(float(n)), torch.zeros(n), torch.ones(n)
+    sums(x, out, shift, torch.zeros(n))
+    assert len(calls) == tried + 1, calls
+    assert torch.equal(out, x) and torch.equal(shift, x + 1), (out, shift)
+
+is_first = True
+sometimes, always = tuned_kernel(16, 32), tuned_kernel(16, 32)
+
+
+@in_step
+def warms_up(x, out):
+    global is_first
+    calls.append([])
+    if is_first:
+        sometimes(x, out)
+    is_first = False
+    always(x, out)
+
+
+calls.clear()
+with pytest.raises(Exception, match="tuning of warms_up: its calls no longer launch add_to, so that not all"):
+    warms_up(x, torch.zeros(50))
+assert len(calls) == 5, calls
+finalize_distributed()
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_ranks_try_the_same_configuration_in_each_call(n, tmp_path):
+    run(shoal_launch(n), IN_STEP, tmp_path, "-m", "shoal.triton")

@@ -232,16 +232,16 @@ pub(crate) struct CheckCommand {
     #[arg(short = 'n', long, value_delimiter = ',', value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: Vec<usize>,
     /// Schedules to run in each world
-    #[arg(long, default_value_t = 200, value_parser = from::<0>, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 200, value_parser = from::<1>, allow_negative_numbers = true)]
     pub(crate) schedules: usize,
     /// The first seed
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// What harnesses see as world.launches
-    #[arg(long, default_value_t = 2, value_parser = from::<0>, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 2, value_parser = from::<1>, allow_negative_numbers = true)]
     pub(crate) launches: usize,
     /// How many programs of a rank are resident at once [default: all]
-    #[arg(long, value_name = "K", value_parser = from::<0>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", value_parser = from::<1>, allow_negative_numbers = true)]
     pub(crate) resident: Option<usize>,
     /// The same, by the name of a device: h100, h200, h20, b200, mi300x, …
     #[arg(long, conflicts_with = "resident")]

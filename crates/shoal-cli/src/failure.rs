@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use shoal::similar;
+use shoal::{Error, similar};
 
 /// The exit status after Ctrl-C, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -12,7 +12,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// Something in Shoal.
     #[error("{0}")]
-    Shoal(#[from] shoal::Error),
+    Shoal(#[from] Error),
     /// A file.
     #[error("cannot {verb} {}: {reason}", .path.display())]
     File { verb: &'static str, path: PathBuf, reason: std::io::Error },
@@ -46,6 +46,9 @@ impl Failure {
             Failure::Rank { code, .. } => *code,
             // As for a command line that cannot be read; findings of checks have a status of their own.
             Failure::Usage(_) | Failure::Unchecked(_) => 2,
+            // Names, signatures and arguments of kernels come from the command line.
+            Failure::Shoal(Error::Argument(_) | Error::NoKernel { .. } | Error::Grid { .. }) => 2,
+            Failure::Shoal(Error::Target(_) | Error::Text(_)) => 2,
             Failure::Interrupted => INTERRUPTED,
             Failure::Shoal(_) | Failure::File { .. } | Failure::World(_) | Failure::Message(_) | Failure::Found => 1,
         }

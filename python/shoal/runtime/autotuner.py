@@ -169,11 +169,11 @@ class Autotuner(KernelInterface):
         """Launches with the best configuration, after finding it if these arguments are of a new kind."""
         self.nargs = dict(zip(self.arg_names, args))
         try:
-            if len(self.configs) == 1:
-                return self.launch(self.configs[0], args, kwargs)
             context = tuned_by.get()
             if context is not None:
                 return context(self, args, kwargs)
+            if len(self.configs) == 1:
+                return self.launch(self.configs[0], args, kwargs)
             return self.launch(self._config_for(args, kwargs), args, kwargs)
         finally:
             self.nargs = None
@@ -182,7 +182,7 @@ class Autotuner(KernelInterface):
         """Launches with a configuration; part of `run`."""
         chosen = config.all_kwargs()
         if not kwargs.keys().isdisjoint(chosen):
-            self._refuse_conflicts(config, kwargs)
+            self.refuse_conflicts(config, kwargs)
         self.best_config = config
         if config.pre_hook is not None:
             config.pre_hook({**self.nargs, **kwargs, **chosen})
@@ -260,7 +260,8 @@ class Autotuner(KernelInterface):
                 cache_hit=found_on_disk,
             )
 
-    def _refuse_conflicts(self, config: Config, kwargs: Mapping[str, Any]) -> None:
+    def refuse_conflicts(self, config: Config, kwargs: Mapping[str, Any]) -> None:
+        """Raises where a launch gives what its configuration gives as well."""
         conflicts = [name for name in config.kwargs if name in kwargs]
         if conflicts:
             raise ValueError(
@@ -307,7 +308,7 @@ class Autotuner(KernelInterface):
     def _tune(self, configs: list[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Config, list[float]]:
         """Compiles and measures."""
         for config in configs:
-            self._refuse_conflicts(config, kwargs)
+            self.refuse_conflicts(config, kwargs)
         progress = Progress(self.__name__, len(configs))
         self._failures = failures = {}
         timings: dict[Config, list[float]] = {}
@@ -384,26 +385,31 @@ class Autotuner(KernelInterface):
                 raise
         return outcomes
 
-    def _bench(self, *args: Any, config: Config, **meta: Any) -> list[float]:
-        """Measures one configuration: its median and quantiles in milliseconds, infinite if it cannot be used."""
-        current = {**meta, **config.all_kwargs()}
+    def trial(self, config: Config, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], Any]:
+        """A launch with a configuration that is not the one which counts: the hooks undo what it changed."""
+        current = {**kwargs, **config.all_kwargs()}
         full_nargs = {**self.nargs, **current}
 
-        def call() -> None:
+        def call() -> Any:
             if config.pre_hook:
                 config.pre_hook(full_nargs)
             self.pre_hook(full_nargs)
             try:
-                self.fn.run(*args, **current)
+                result = self.fn.run(*args, **current)
             except BaseException as error:  # Ctrl-C as well: what was promised to be put back is put back
                 self.post_hook(full_nargs, exception=error)
                 raise
             self.post_hook(full_nargs, exception=None)
+            return result
 
+        return call
+
+    def _bench(self, *args: Any, config: Config, **meta: Any) -> list[float]:
+        """Measures one configuration: its median and quantiles in milliseconds, infinite if it cannot be used."""
         if knobs.autotuning.print:
             print(f"Autotuning of {self.__name__}: measuring {config}")
         try:
-            return self.do_bench(call, quantiles=QUANTILES)
+            return self.do_bench(self.trial(config, args, meta), quantiles=QUANTILES)
         except UNUSABLE as error:
             self._failures[config] = error
             if knobs.autotuning.print:

@@ -17,8 +17,9 @@ from shoal.triton._install import installed_attribute
 from shoal.triton_dist.tuning_group import TuningGroup
 
 _WARM_UP, _CALLS = 1, 3
-# What makes a configuration unusable, not the program wrong.
-UNUSABLE = (CompilationError, OutOfResources)
+# What makes a configuration unusable, not the program wrong. A kernel that is tuned by itself must compile with all of
+# its configurations (`runtime.autotuner.UNUSABLE`); those of a function are often all combinations of some sizes.
+_CANNOT_COMPILE = (CompilationError, OutOfResources)
 
 
 def to_hashable(value: Any) -> Any:
@@ -50,8 +51,9 @@ def autotune(
     `prune_fn(config, ...)` says which can be used. What is found is kept for the process. Calls take three arguments
     more: `autotune=False` takes the first configuration that can be used, `autotune_pg` is the group whose ranks choose
     together, and `autotune_verbose` prints the times. All of them must call it then, with keys that are new to all or
-    to none. They try what all of them can use, and what one rank cannot compile no rank may; where one fails, all
-    raise. A call that gives an argument of the configurations itself is not tuned.
+    to none. They try what all of them can use, and what one rank cannot compile no rank may. Where a trial fails on one
+    of them, all raise; so they do for `key_fn` as long as nothing is tuned, and later it is raised where it fails
+    alone. A call that gives an argument of the configurations itself is not tuned.
     """
     configs = list(config_space)
     _check_space(configs)
@@ -93,10 +95,10 @@ def autotune(
             group = TuningGroup(function.__name__, autotune_pg)
             try:
                 ours = key()
-            except Exception:
+            except Exception as error:
                 # Others may know their keys already, and would not hear of it. None does where nothing was tuned yet.
                 if not any(autotune_pg == of for of, _ in best):
-                    group.together(key)
+                    group.together(functools.partial(_raise, error))
                 raise
             if ours not in best:
                 runs = [functools.partial(function, *args, **named, **config) for config in configs]
@@ -109,6 +111,10 @@ def autotune(
         return call
 
     return tuned
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def _check_space(configs: list[Any]) -> None:
@@ -167,7 +173,7 @@ def _times(runs: list[Callable[[], Any]], usable: list[bool], group: TuningGroup
             continue
         outcomes = group.together(functools.partial(_outcome, run))
         times[at] = max(math.inf if isinstance(outcome, str) else outcome for outcome in outcomes)
-        reasons += [f"  on rank {rank}: {why}" for rank, why in zip(group.ranks, outcomes) if isinstance(why, str)]
+        reasons += [f"  {label}{why}" for label, why in zip(group.labels, outcomes) if isinstance(why, str)]
     if min(times) == math.inf:
         raise AutotunerError("\n".join([f"none of the configurations of {group.name} can be used", *reasons]))
     return times
@@ -188,7 +194,7 @@ def _outcome(run: Callable[[], Any]) -> float | str:
         for _ in range(_CALLS):
             run()
         synchronize()
-    except UNUSABLE as error:
+    except _CANNOT_COMPILE as error:
         return str(error)
     return (time.perf_counter() - start) * 1000 / _CALLS
 

@@ -12,7 +12,8 @@ class TuningGroup:
     """The ranks of a process group, or this process alone."""
 
     def __init__(self, name: str, group: Any = None) -> None:
-        self.name, self._group, self.ranks = name, group, [0]
+        # A process alone is none of its world's ranks here.
+        self.name, self._group, self.ranks = name, group, []
         if group is None:
             return
         import torch.distributed
@@ -22,6 +23,11 @@ class TuningGroup:
                 f"tuning of {name}: a process group of torch.distributed that has this rank is needed, not {group!r}"
             )
         self.ranks = torch.distributed.get_process_group_ranks(group)
+
+    @property
+    def labels(self) -> list[str]:
+        """What a line that a member tells begins with."""
+        return [f"on rank {rank}: " for rank in self.ranks] or [""]
 
     def together(self, attempt: Callable[[], Any]) -> list[Any]:
         """What `attempt` gives on each rank. Where it raises on some, all raise: those what it was, the others who."""
@@ -34,9 +40,9 @@ class TuningGroup:
         outcomes = self._gathered((value, failure and f"{type(failure).__name__}: {failure}"))
         if failure is not None:
             raise failure
-        for rank, (_, why) in zip(self.ranks, outcomes, strict=True):
+        for label, (_, why) in zip(self.labels, outcomes, strict=True):
             if why is not None:
-                raise AutotunerError(f"tuning of {self.name} failed on rank {rank}: {why}")
+                raise AutotunerError(f"tuning of {self.name} failed {label}{why}")
         return [value for value, _ in outcomes]
 
     def _gathered(self, value: Any) -> list[Any]:

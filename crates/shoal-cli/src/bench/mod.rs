@@ -113,7 +113,7 @@ pub(crate) fn bench(options: &BenchOptions, given: &Given, command: &[OsString])
     if chosen.is_empty() {
         let mut known: Vec<&str> = benches.iter().map(|bench| bench.name.as_str()).collect();
         known.dedup();
-        return Err(Failure::new(format!(
+        return Err(Failure::usage(format!(
             "no benchmark contains `{}`; there are {}",
             options.filter,
             known.join(", ")

@@ -24,7 +24,7 @@ pub(super) fn find(name: &str) -> Result<(Module, Option<String>), Failure> {
             let near = similar(name, of_ranks).filter(|near| shoal_kernels::harness::find(near).is_some());
             let instead =
                 near.map_or_else(|| instead_of(name, files.iter().copied()), |near| format!("did you mean `{near}`?"));
-            Err(Failure::new(format!("`{name}` is no file and no kernel of the library with a harness; {instead}")))
+            Err(Failure::usage(format!("`{name}` is no file and no kernel of the library with a harness; {instead}")))
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn target(target: &str) -> Result<Target, Failure> {
 fn harnesses(module: &Module, name: Option<&str>, target: &str) -> Result<Vec<HarnessDecl>, Failure> {
     let all = module.harnesses();
     if all.is_empty() {
-        return Err(Failure::new(format!(
+        return Err(Failure::usage(format!(
             "{target} has no harness: add a function with the decorator `@shoal.harness` that says how the kernel is \
              launched (docs/checking.md)"
         )));
@@ -49,25 +49,20 @@ fn harnesses(module: &Module, name: Option<&str>, target: &str) -> Result<Vec<Ha
         false => Ok(some),
         true => {
             let names = all.iter().map(|h| format!("`{}`", h.name)).collect::<Vec<_>>().join(", ");
-            Err(Failure::new(format!("no harness is called `{name}` or launches it; there are {names}")))
+            Err(Failure::usage(format!("no harness is called `{name}` or launches it; there are {names}")))
         }
     }
 }
 
 pub(super) fn options(command: &CheckCommand) -> Result<CheckOptions, Failure> {
-    if command.schedules == 0 || command.launches == 0 {
-        let option = if command.schedules == 0 { "schedules" } else { "launches" };
-        return Err(Failure::usage(format!("--{option} 0: nothing would be checked")));
-    }
     let room = match (&command.device, command.resident) {
-        (_, Some(0)) => return Err(Failure::usage("--resident 0: a device has room for at least one program")),
         (_, Some(room)) => Room::Programs(room),
         (None, None) => Room::All,
         (Some(name), None) => match device_named(name) {
             Some(device) => Room::Device(device),
             None => {
                 let names: Vec<&str> = DEVICES.iter().map(|device| device.name).collect();
-                return Err(Failure::new(format!("no device is known as `{name}`; there are {}", names.join(", "))));
+                return Err(Failure::usage(format!("no device is known as `{name}`; there are {}", names.join(", "))));
             }
         },
     };
@@ -85,7 +80,7 @@ pub(super) fn options(command: &CheckCommand) -> Result<CheckOptions, Failure> {
 /// The parameters of harnesses that are set.
 pub(super) fn params(command: &CheckCommand) -> Result<Vec<(String, HarnessValue)>, Failure> {
     let read = |item: &String| {
-        let (name, text) = item.split_once('=').ok_or_else(|| Failure::new(format!("--set {item}: NAME=VALUE")))?;
+        let (name, text) = item.split_once('=').ok_or_else(|| Failure::usage(format!("--set {item}: NAME=VALUE")))?;
         Ok((name.trim().to_owned(), value(text.trim())?))
     };
     command.set.iter().map(read).collect()
@@ -93,7 +88,7 @@ pub(super) fn params(command: &CheckCommand) -> Result<Vec<(String, HarnessValue
 
 /// `n=0,1,37` or `n=0..100`.
 pub(super) fn setting(item: &str) -> Result<Setting, Failure> {
-    let wrong = || Failure::new(format!("--sweep {item}: write NAME=A,B,… or NAME=FIRST..LAST"));
+    let wrong = || Failure::usage(format!("--sweep {item}: write NAME=A,B,… or NAME=FIRST..LAST"));
     let (name, list) = item.split_once('=').ok_or_else(wrong)?;
     let values = match list.split_once("..") {
         Some((first, last)) => {
@@ -112,6 +107,8 @@ fn value(text: &str) -> Result<HarnessValue, Failure> {
         Some(Arg::Int(i)) => Ok(HarnessValue::Int(i)),
         Some(Arg::Float(x)) => Ok(HarnessValue::Float(x)),
         Some(Arg::Text(text)) => Ok(HarnessValue::Str(text.into_owned())),
-        _ => Err(Failure::new(format!("`{text}` is no value: write a number, a text in quotes, True, False or None"))),
+        _ => {
+            Err(Failure::usage(format!("`{text}` is no value: write a number, a text in quotes, True, False or None")))
+        }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(
 /// Prints or writes the kernel in the forms it has on its way to code.
 fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(), Failure> {
     let ([signature], [target]) = (&options.signatures[..], &options.targets[..]) else {
-        return Err(Failure::new(
+        return Err(Failure::usage(
             "tile, tile-opt, llvm-raw, llvm, asm, obj, ptx and cubin show one signature on one target at a time",
         ));
     };
@@ -46,7 +46,9 @@ fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(
     let of_gpus = options.emit.iter().find(|name| OF_GPUS.iter().any(|(known, _)| known == name));
     if let (Some(name), false) = (of_gpus, target.nvptx().is_some()) {
         let text = format!("`{name}` is made for NVIDIA GPUs, not for {}", target.name());
-        return Err(Failure::new(format!("{text}\n  = help: say for which with `--target`, such as sm_80 or sm_90a")));
+        return Err(Failure::usage(format!(
+            "{text}\n  = help: say for which with `--target`, such as sm_80 or sm_90a"
+        )));
     }
     let specs = kernel.read_signature(signature)?;
     for note in kernel.notes(&specs)? {
@@ -73,7 +75,7 @@ fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(
                 texts += 1;
                 outln!("{}", String::from_utf8_lossy(&content).trim_end());
             }
-            None => return Err(Failure::new("an object is not text: say where it goes with --output FOLDER")),
+            None => return Err(Failure::usage("an object is not text: say where it goes with --output FOLDER")),
         }
     }
     Ok(())
@@ -105,7 +107,7 @@ fn what(names: &[String]) -> Result<(Vec<Stage>, Vec<Form>), Failure> {
             let known = Stage::ALL.into_iter().map(Stage::name).chain(OF_GPUS.into_iter().map(|(name, _)| name));
             let known = known.chain(Form::ALL.into_iter().map(Form::name));
             let known = known.collect::<Vec<_>>().join(", ");
-            return Err(Failure::new(format!("nothing is called `{name}` that could be emitted; there are {known}")));
+            return Err(Failure::usage(format!("nothing is called `{name}` that could be emitted; there are {known}")));
         }
         stages.extend(stage);
         forms.extend(form);
@@ -125,8 +127,8 @@ pub(crate) fn kernel_of(target: &str) -> Result<Kernel, Failure> {
     }
     match module.kernels().as_slice() {
         [only] => Ok(module.kernel(only)?),
-        [] => Err(Failure::new(format!("{file} has no kernel: a kernel is a function with the decorator `jit`"))),
-        several => Err(Failure::new(format!(
+        [] => Err(Failure::usage(format!("{file} has no kernel: a kernel is a function with the decorator `jit`"))),
+        several => Err(Failure::usage(format!(
             "{file} has several kernels; name one: {}",
             several.iter().map(|kernel| format!("{file}:{kernel}")).collect::<Vec<_>>().join(", ")
         ))),

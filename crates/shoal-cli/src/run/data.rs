@@ -27,12 +27,12 @@ pub(crate) fn read(name: &str, text: &str, seed: u64) -> Result<Value, Failure> 
     }
     let constant = Arg::parse_constant(text).filter(|arg| !matches!(arg, Arg::Function(_)) || !text.contains(' '));
     constant.map(Value::Constant).ok_or_else(|| {
-        Failure::new(format!("--arg {name}={text}: not a value; `shoal run --help` shows what can be passed"))
+        Failure::usage(format!("--arg {name}={text}: not a value; `shoal run --help` shows what can be passed"))
     })
 }
 
 fn tensor(name: &str, fill: &str, dtype: &str, shape: &str, seed: u64) -> Result<Tensor, Failure> {
-    let wrong = |why: String| Failure::new(format!("--arg {name}: {why}"));
+    let wrong = |why: String| Failure::usage(format!("--arg {name}: {why}"));
     let dtype = dtype_from_name(dtype.trim()).ok_or_else(|| {
         let known: Vec<&str> = DType::ALL.into_iter().map(shoal::signature_name).collect();
         wrong(format!("there is no type `{dtype}`; there are {}", known.join(", ")))

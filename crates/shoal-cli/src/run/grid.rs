@@ -7,7 +7,7 @@ use crate::failure::Failure;
 
 /// Reads one to three extents such as `8`, `4,2` or `(M/BLOCK_M)*(N/BLOCK_N), heads`.
 pub(crate) fn read(text: &str, values: &[Named]) -> Result<[u64; 3], Failure> {
-    let wrong = |why: String| Failure::new(format!("--grid {text}: {why}"));
+    let wrong = |why: String| Failure::usage(format!("--grid {text}: {why}"));
     let mut extents = [1; 3];
     let mut reader = Reader { rest: text, values };
     for (place, extent) in extents.iter_mut().enumerate() {

@@ -54,15 +54,18 @@ fn settings(options: &RunOptions) -> CompileOptions {
 fn run_file(options: &RunOptions) -> Result<(), Failure> {
     let kernel = kernel_of(&options.target)?.with(settings(options));
     let values = values(options)?;
+    // What is asked for is known before anything runs.
+    let printed = options.print.iter().map(|name| Ok((name, tensor(&values, name)?)));
+    let printed = printed.collect::<Result<Vec<_>, Failure>>()?;
+    let saved = options.save.iter().map(|item| saved(&values, item)).collect::<Result<Vec<_>, Failure>>()?;
     let before = contents(&values);
     launch(options, &kernel, options.backend.into(), &values)?;
     show::changed(&values, &before);
-    for name in &options.print {
-        show::elements(name, tensor(&values, name)?);
+    for (name, tensor) in printed {
+        show::elements(name, tensor);
     }
-    for item in &options.save {
-        let (name, file) = item.split_once('=').ok_or_else(|| Failure::new(format!("--save {item}: NAME=FILE.npy")))?;
-        write(Path::new(file), npy::write(tensor(&values, name)?)?)?;
+    for (file, tensor) in saved {
+        write(file, npy::write(tensor)?)?;
     }
     if let Some(other) = options.check {
         compare(options, &kernel, other.into(), &values)?;
@@ -77,10 +80,10 @@ fn values(options: &RunOptions) -> Result<Vec<Named>, Failure> {
     let mut values: Vec<Named> = Vec::new();
     for (at, item) in options.args.iter().enumerate() {
         let (name, text) =
-            item.split_once('=').ok_or_else(|| Failure::new(format!("--arg {item}: write NAME=VALUE")))?;
+            item.split_once('=').ok_or_else(|| Failure::usage(format!("--arg {item}: write NAME=VALUE")))?;
         let name = name.trim();
         if values.iter().any(|value| value.name == name) {
-            return Err(Failure::new(format!("--arg {name} is given twice")));
+            return Err(Failure::usage(format!("--arg {name} is given twice")));
         }
         let seed = options.seed.wrapping_add(at as u64);
         values.push(Named { name: name.to_owned(), value: data::read(name, text.trim(), seed)? });
@@ -140,7 +143,13 @@ fn tensor<'a>(values: &'a [Named], name: &str) -> Result<&'a Tensor, Failure> {
         Value::Tensor(tensor) => Some(tensor),
         Value::Constant(_) => None,
     });
-    tensor.ok_or_else(|| Failure::new(format!("no tensor `{name}` was passed")))
+    tensor.ok_or_else(|| Failure::usage(format!("no tensor `{name}` was passed")))
+}
+
+/// The file and the tensor that `--save NAME=FILE.npy` names.
+fn saved<'a>(values: &'a [Named], item: &'a str) -> Result<(&'a Path, &'a Tensor), Failure> {
+    let (name, file) = item.split_once('=').ok_or_else(|| Failure::usage(format!("--save {item}: NAME=FILE.npy")))?;
+    Ok((Path::new(file), tensor(values, name)?))
 }
 
 fn contents(values: &[Named]) -> Vec<Vec<u8>> {

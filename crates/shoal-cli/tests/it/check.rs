@@ -309,7 +309,7 @@ fn what_cannot_be_checked_is_status_2_and_says_why() {
         (&["ring.py", "--replay", "n2.l1:x"], "`n2.l1:x` is no token"),
         (&["ring.py", "--replay", "n2.l1+n=3:rr"], "the harness `once` has no parameter `n`"),
         (&["ring.py", "--device", "h9000"], "no device is known as `h9000`; there are a10, a100, h100"),
-        (&["ring.py", "--resident", "0"], "a device has room for at least one program"),
+        (&["ring.py", "--resident", "0"], "not a whole number from 1 on"),
         (&["ring.py", "--ranks", "0"], "a world has from 1 to 4096 ranks"),
         (&["ring.py", "--set", "n"], "--set n: NAME=VALUE"),
         (&["ring.py", "--set", "n=3"], "the harness `once` has no parameter `n`"),

@@ -149,27 +149,32 @@ fn sizes_that_no_machine_holds_are_errors() {
 fn mistakes_are_told_in_the_users_words() {
     let place = place();
     place.write("two.py", &format!("{ADD}\n\n{}", ADD.replace("def add", "def sub")));
+    place.write("empty.tile", "");
     place.write("bad.tile", "kernel @k() {\n  oops ()\n}\n");
     let said = [
         place.fails(&["run", "none.py"]),
-        place.fails(&["run", "two.py"]),
-        place.fails(&["run", "two.py:mul"]),
-        place.fails(&["run", "matmull"]),
-        place.fails(&["run", "matmul", "--size", "1,2"]),
-        place.fails(&["run", "matmul", "--dtype", "i32"]),
-        place.fails(&["run", "add.py", "-a", "x"]),
-        place.fails(&["run", "add.py", "-a", "x=randn:f33[2]"]),
-        place.fails(&["run", "add.py", "--grid", "m/2"]),
-        place.fails(&["run", "add.py"]),
-        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32"]),
-        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i33, 256"]),
+        place.refuses(&["run", "two.py"]),
+        place.refuses(&["run", "two.py:mul"]),
+        place.refuses(&["run", "matmull"]),
+        place.refuses(&["run", "matmul", "--size", "1,2"]),
+        place.refuses(&["run", "matmul", "--dtype", "i32"]),
+        place.refuses(&["run", "add.py", "-a", "x"]),
+        place.refuses(&["run", "add.py", "-a", "x=randn:f33[2]"]),
+        place.refuses(&["run", "add.py", "--grid", "m/2"]),
+        place.refuses(&["run", "add.py"]),
+        place.refuses(&[&RUN[..], &["--arg", "n=3"]].concat()),
+        place.refuses(&[&RUN[..], &["--save", "out"]].concat()),
+        place.refuses(&[&RUN[..], &["--print", "z"]].concat()),
+        place.refuses(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32"]),
+        place.refuses(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i33, 256"]),
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 100"]),
-        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "sass"]),
-        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "obj"]),
-        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "asm", "--target", "z80"]),
+        place.refuses(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "sass"]),
+        place.refuses(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "obj"]),
+        place.refuses(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "asm", "--target", "z80"]),
         place.fails(&["opt", "bad.tile", "-p", "cse"]),
+        place.refuses(&["opt", "empty.tile", "-p", "cs"]),
         place.fails(&["opt", "none.tile"]),
-        place.fails(&["bench", "cpu", "--filter", "nothing"]),
+        place.refuses(&["bench", "cpu", "--filter", "nothing"]),
     ];
     insta::assert_snapshot!(said.join("\n"));
 }

@@ -63,6 +63,13 @@ impl Workplace {
         assert!(!called.err.contains("panicked"), "{}", called.err);
         called.err
     }
+
+    /// Calls the command with a wrong command line: nothing is done; returns what it says.
+    pub(crate) fn refuses(&self, args: &[&str]) -> String {
+        let called = self.call(args);
+        assert_eq!((called.code, called.out.as_str()), (Some(2), ""), "shoal {args:?}\n{}", called.err);
+        called.err
+    }
 }
 
 impl Drop for Workplace {

@@ -28,7 +28,7 @@ pub(super) fn run(options: &RunOptions, plan: &Plan<'_>, ranks: usize, command: 
     let filter = options.filter.as_str();
     if !names().any(|name| name.contains(filter)) {
         let instead = instead_of(filter, names());
-        return Err(Failure::new(format!("the name of no kernel of several ranks contains `{filter}`; {instead}")));
+        return Err(Failure::usage(format!("the name of no kernel of several ranks contains `{filter}`; {instead}")));
     }
     if options.role {
         return run_as_process(options, plan);

@@ -15,9 +15,9 @@ mod exit;
 mod library;
 mod meeting;
 pub(crate) mod membership;
+mod os_signals;
 mod port;
 mod session;
-mod signals;
 mod static_data;
 
 use std::fmt;

@@ -13,7 +13,7 @@ use rustix::process::{Pid, getpid};
 
 use super::library::{Library, SERIALIZED};
 use super::port::Port;
-use super::{Shared, exit, signals, static_data};
+use super::{Shared, exit, os_signals, static_data};
 use crate::error::{WorldError, spell};
 
 /// How often the library gets to see what has arrived while nobody waits for it.
@@ -132,7 +132,7 @@ fn start(bytes: usize) -> Result<Session, WorldError> {
     let library = Library::load()?;
     let mut provided: c_int = 0;
     // SAFETY: called once, before any other function of the library.
-    let status = signals::kept_during(|| unsafe { (library.init_thread)(SERIALIZED, &raw mut provided) });
+    let status = os_signals::kept_during(|| unsafe { (library.init_thread)(SERIALIZED, &raw mut provided) });
     if status != 0 || provided < SERIALIZED {
         let failed = format!(
             "Open MPI's OpenSHMEM library does not start (status {status}, threads {provided}): its transport UCX may be \
@@ -288,8 +288,8 @@ pub(super) enum Finished {
     Overdue,
 }
 
-/// How long a rank whose world has failed waits for a word of others: longer than those take who wait for something, which
-/// then ends, and than `shoal launch` gives the others. Who does not answer computes or hangs.
+/// How long a rank whose world has failed waits until all others have said what they were waiting for, or have left. Who
+/// waits sees the failure, and says so, within a fraction of that time. Who has said nothing by then computes or hangs.
 const ANSWERING: Duration = Duration::from_secs(2);
 
 /// How long it waits for those who have answered: also on a busy machine they can tell of their errors in that time.

@@ -1,5 +1,5 @@
-//! What signals do to the process. Open MPI's library catches some when it starts and does nothing then, so that a rank
-//! could not be asked to end.
+//! What the system's signals do to the process. Open MPI's library catches some when it starts and does nothing then, so
+//! that a rank could not be asked to end.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -16,7 +16,9 @@ unsafe extern "C" {
 #[repr(C, align(16))]
 struct Action([MaybeUninit<u8>; 256]);
 
-/// The signals that the library has no business with: those that ask a program to do something.
+/// The signals that ask a program to end or to do something of its own. Open MPI 4.1 takes `TERM` and `USR1`; `HUP` and
+/// `USR2` are for the same purposes. `INT` is not among them: the library leaves it alone, and Ctrl-C is for `oshrun`.
+/// Those of crashes stay the library's, which tells where it was.
 const ASKING: [Signal; 4] = [Signal::HUP, Signal::TERM, Signal::USR1, Signal::USR2];
 
 /// Does something that may take signals away, and gives them back.

@@ -63,8 +63,8 @@ class Compiled:
         """Whether the code can be launched: it is for a machine that is here."""
     def emit(self, stage: str, target: str | None = None) -> bytes:
         """The kernel in one of its forms: `tile`, `tile-opt`, `llvm`, `asm`, `obj`."""
-    def torch_library(self, symbol: str, runtime: list[str]) -> bytes:
-        """A shared library for torch's AOTInductor, with the kernel under the name `symbol`."""
+    def torch_libraries(self, symbol: str, runtime: list[str]) -> tuple[bytes, bytes]:
+        """The shared libraries for torch's AOTInductor: one with the name `symbol`, one that runs the kernel."""
 
 class World:
     """A world, of which this process runs all ranks or one."""

@@ -1,10 +1,14 @@
 """Kernels that a program launches in what `torch.compile` compiles."""
 
+import importlib
 import shutil
 import sys
+from types import SimpleNamespace
 
 import pytest
 from distributed import run
+
+from shoal.torch._tuned_on_copies import tune_on_copies
 
 pytestmark = pytest.mark.torch
 
@@ -48,6 +52,14 @@ def half_bits(x, unused, o, n, BLOCK: tl.constexpr):
 ACCESSES = (
     KERNELS
     + """
+
+
+@triton.autotune([triton.Config({"FIRST": True}), triton.Config({"FIRST": False})], key=[])
+@triton.jit
+def either(x, y, z, FIRST: tl.constexpr):
+    tl.store(x if FIRST else y, tl.load(z))
+
+
 from torch._higher_order_ops.triton_kernel_wrap import identify_accessed_tensors
 
 
@@ -60,6 +72,7 @@ def written(kernel, **values):
 f, i = torch.zeros(4), torch.zeros(1, dtype=torch.int32)
 assert written(add, x=f, y=f, o=f, n=4) == {"o"}
 assert written(count, x=f, total=i, n=4, BLOCK=4) == {"total"}
+assert written(either, x=f, y=f, z=f) == {"x", "y"}
 """
 )
 
@@ -116,15 +129,29 @@ def double(x, o, n, BLOCK: tl.constexpr):
     tl.store(o + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
 
 
+# Only one of them writes `launches`.
+@triton.autotune([triton.Config({"COUNT": False}), triton.Config({"COUNT": True})], key=["n"])
+@triton.jit
+def counted(o, launches, n, COUNT: tl.constexpr):
+    tl.store(o, n)
+    if COUNT:
+        tl.atomic_add(launches, 1)
+
+
 def program(x):
     y = x + 1
     double[lambda meta: (triton.cdiv(y.numel(), meta["BLOCK"]),)](y, y, y.numel())
-    return y
+    launches = torch.zeros(1, dtype=torch.int32)
+    o = torch.empty_like(launches)
+    counted[(1,)](o, launches, y.numel())
+    return y, o, launches
 
 
-torch._inductor.config.autotune_local_cache = False
+torch._inductor.config.force_disable_caches = True
 x = torch.arange(200.0)
-torch.testing.assert_close(torch.compile(program, backend="BACKEND", fullgraph=True)(x), 2 * (x + 1))
+y, o, launches = torch.compile(program, backend="BACKEND", fullgraph=True)(x)
+torch.testing.assert_close(y, 2 * (x + 1))
+assert o.item() == 200 and launches.item() in (0, 1), (o, launches)
 """
 
 PACKED = """
@@ -220,6 +247,16 @@ def test_tuning_leaves_what_kernels_change_in_place(tmp_path, backend):
     run([sys.executable, "-m", "shoal.triton"], IN_PLACE.replace("BACKEND", backend), tmp_path)
 
 
+def test_tuning_leaves_functions_of_others():
+    def user_autotune(configs, triton_meta, filename=None, inductor_meta=None):
+        return lambda function: inductor_meta
+
+    heuristics = SimpleNamespace(user_autotune=user_autotune)
+    tune_on_copies(heuristics)
+    theirs = {"mutated_arg_names": ["o"]}
+    assert heuristics.user_autotune([{}, {}], {}, inductor_meta=theirs)(print) == theirs
+
+
 @pytest.mark.parametrize("backend", ["shoal", "inductor"])
 def test_kernels_in_compiled_programs(tmp_path, backend):
     if backend == "inductor" and shutil.which("g++") is None:
@@ -232,5 +269,7 @@ def test_kernels_in_compiled_programs(tmp_path, backend):
 def test_packed_kernels_run_without_shoal(tmp_path):
     if shutil.which("g++") is None:
         pytest.skip("AOTInductor compiles the rest of the program with a C++ compiler")
+    if not hasattr(importlib.import_module("torch._inductor.compile_fx"), "get_cpp_wrapper_config"):
+        pytest.skip("this torch does not pack kernels for CPUs")
     run([sys.executable, "-m", "shoal.triton"], PACKED, tmp_path)
     run([sys.executable], LOADED, tmp_path)

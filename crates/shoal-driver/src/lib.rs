@@ -20,6 +20,7 @@ mod lock;
 mod mapping;
 pub mod memory;
 mod print_sink;
+mod private_folder;
 mod rank_view;
 mod seconds;
 mod source_site;
@@ -38,6 +39,7 @@ pub use launch_group::{
 };
 pub use memory::{Buffer, Pod};
 pub use print_sink::PrintSink;
+pub use private_folder::PrivateFolder;
 pub use rank_view::RankView;
 pub use seconds::{SECONDS, can_last, from_seconds, parse_seconds};
 pub use source_site::SourceSite;

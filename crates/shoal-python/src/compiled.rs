@@ -7,7 +7,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use shoal::aot::{Build, find_runtime};
-use shoal::{ArgSpec, Error, Origin, Stage, Target, Variant, target_named};
+use shoal::{ArgSpec, Error, Origin, Stage, Target, Variant, host_target, target_named};
 
 use crate::errors::raise;
 
@@ -155,24 +155,33 @@ impl Compiled {
         Ok(PyBytes::new(py, &emitted.map_err(|error| raise(py, error, None))?))
     }
 
-    /// A shared library for torch's AOTInductor, with the kernel under the name `symbol`. It takes arguments of any alignment.
-    /// `runtime` names folders where the runtime may lie.
-    fn torch_library<'py>(
+    /// The two shared libraries for torch's AOTInductor, which knows the kernel by `symbol`: one with that name, one that runs
+    /// the kernel on the CPU that it is compiled for, with arguments of any alignment. `runtime` names folders where the
+    /// runtime may lie.
+    fn torch_libraries<'py>(
         &self,
         py: Python<'py>,
         symbol: &str,
         runtime: Vec<PathBuf>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let made = py.detach(|| {
+            let target = self.compiled_for();
+            if target.kind() != "cpu" {
+                let text = format!("AOTInductor asks for libraries of kernels for CPUs, not for {target}");
+                return Err(Error::AheadOfTime(text));
+            }
+            // By its model's name, this machine would be one without what it has beyond its model.
+            let target = if target == host_target() { "native" } else { target.name() };
             let runtime = find_runtime(&runtime)?;
             let specs: Vec<String> = self.specs().iter().map(ToString::to_string).collect();
             let any: Vec<String> = self.specs().iter().map(|spec| of_any_alignment(spec).to_string()).collect();
-            let build = Build::new(self.kernel.clone()).name("kernel").signature(&specs.join(", "));
+            let build = Build::new(self.kernel.clone()).name("kernel").target(target).signature(&specs.join(", "));
             let build = if any == specs { build } else { build.signature(&any.join(", ")) };
             let parameters: Vec<&str> = self.kernel.params().iter().map(shoal::Param::name).collect();
-            build.compile()?.torch_library(symbol, &parameters, &runtime)
+            build.compile()?.torch_libraries(symbol, &parameters, &runtime)
         });
-        Ok(PyBytes::new(py, &made.map_err(|error| raise(py, error, None))?))
+        let made = made.map_err(|error| raise(py, error, None))?;
+        Ok((PyBytes::new(py, &made.name), PyBytes::new(py, &made.launcher)))
     }
 }
 

@@ -86,7 +86,7 @@ pub use shoal_abi::{AmdgpuArch, CpuTarget, NvptxArch, Target};
 pub use shoal_driver::cpu::Fibers;
 pub use shoal_driver::cuda;
 pub use shoal_driver::fork;
-pub use shoal_driver::{Interrupt, LaunchError, PrintSink};
+pub use shoal_driver::{Interrupt, LaunchError, PrintSink, PrivateFolder};
 pub use shoal_ir::op::DotPrecision;
 pub use shoal_ir::{GpuShape, MAX_WARPS};
 pub use shoal_lang::{Access, ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions};

@@ -36,8 +36,8 @@ _GPU_FORMS = {form: _FORMS[form] for form in ("tile", "ttir", "tile-opt", "ttgir
 }
 _BINARY = ("obj", "cubin")
 
-# What torch's AOTInductor packs of a kernel for CPUs: one library here.
-_LIBRARY = ("so", "launcher.so")
+# What torch's AOTInductor packs of a kernel for CPUs.
+_LIBRARIES = ("so", "launcher.so")
 
 # Launch options that host code looks up, and what they are if a launch does not say.
 _OPTIONS: dict[str, Any] = {
@@ -75,8 +75,8 @@ class Forms(Mapping[str, Any]):
         self._made: dict[str, Any] = {"source": source}
 
     def __getitem__(self, form: str) -> Any:
-        if form in _LIBRARY and form in self:
-            return self._library
+        if form in _LIBRARIES and form in self:
+            return self._libraries[form]
         if form not in self._made:
             on_gpu = self._native.target[0] == "cuda"
             of_played = form not in _FORMS and not on_gpu
@@ -86,14 +86,14 @@ class Forms(Mapping[str, Any]):
         return self._made[form]
 
     @computed_once
-    def _library(self) -> bytes:
+    def _libraries(self) -> dict[str, bytes]:
         from .._static_runtime import folders
 
-        return self._native.torch_library(self._name, folders())
+        return dict(zip(_LIBRARIES, self._native.torch_libraries(self._name, folders())))
 
     def __contains__(self, form: object) -> bool:
-        for_cpu = self._native.target[0] != "cuda"
-        return form == "source" or form in self._forms or (for_cpu and form in _LIBRARY)
+        for_cpu = self._native.target[0] == "cpu"
+        return form == "source" or form in self._forms or (for_cpu and form in _LIBRARIES)
 
     def __iter__(self) -> Iterator[str]:
         plays = self._native.target[0] != "cuda"

@@ -30,8 +30,8 @@ def tune_on_copies(heuristics: ModuleType) -> None:
     ) -> Any:
         def decorate(function: Any) -> Any:
             meta = dict(inductor_meta or {})
-            if len(configs) > 1:
-                meta["mutated_arg_names"] = _written(function, triton_meta, configs[0])
+            if len(configs) > 1 and isinstance(function, _own()):
+                meta["mutated_arg_names"] = _written(function, triton_meta, configs)
             return theirs(configs, triton_meta, filename=filename, inductor_meta=meta, **named)(function)
 
         return decorate
@@ -40,11 +40,15 @@ def tune_on_copies(heuristics: ModuleType) -> None:
     heuristics.user_autotune = user_autotune
 
 
-def _written(function: Any, triton_meta: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+def _own() -> type:
     from shoal.runtime.jit import JITFunction
 
-    if not isinstance(function, JITFunction):
-        return []
-    values = {**triton_meta["constants"], **config}
-    constants = {name: values[name] for name in function.arg_names if name in values}
-    return sorted(written_parameters(function, triton_meta["signature"], constants))
+    return JITFunction
+
+
+def _written(function: Any, triton_meta: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    def constants(config: Mapping[str, Any]) -> dict[str, Any]:
+        values = {**triton_meta["constants"], **config}
+        return {name: values[name] for name in function.arg_names if name in values}
+
+    return sorted(written_parameters(function, triton_meta["signature"], [constants(config) for config in configs]))

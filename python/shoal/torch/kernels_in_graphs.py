@@ -8,15 +8,19 @@ the tensors that a kernel writes: here it asks Shoal.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from shoal.torch._registration import when_imported
 from shoal.torch._tuned_on_copies import tune_on_copies
 from shoal.torch._written_parameters import written_parameters
 
 _registered = False
+
+# The configurations of kernels: Inductor asks once about all of them, and again about the function with the first.
+_configs: WeakKeyDictionary[Any, list[Mapping[str, Any]]] = WeakKeyDictionary()
 
 
 def register() -> None:
@@ -87,8 +91,6 @@ def _tell_accesses(module: ModuleType) -> None:
 
     @functools.wraps(theirs)
     def identify_accessed_tensors(kernel: Any, kwargs: Mapping[str, Any], descriptors: Mapping[str, Any]) -> Any:
-        configs = getattr(kernel, "configs", None)
-        values = {**kwargs, **(configs[0].kwargs if configs else {})}
         function = kernel
         while not isinstance(function, JITFunction) and hasattr(function, "fn"):
             function = function.fn
@@ -97,8 +99,10 @@ def _tell_accesses(module: ModuleType) -> None:
         from torch._inductor.dependencies import ReadWrites, StarDep
         from torch.utils._ordered_set import OrderedSet
 
-        tensors = [name for name in function.arg_names if _is_tensor(values.get(name))]
-        written = frozenset(descriptors) | _written_by(function, values, descriptors)
+        tensors = [name for name in function.arg_names if _is_tensor(kwargs.get(name))]
+        configs = _configs.setdefault(function, [])
+        configs.extend(config.kwargs for config in getattr(kernel, "configs", ()) if config.kwargs not in configs)
+        written = frozenset(descriptors) | _written_by(function, kwargs, configs or [{}], descriptors)
         return module.TensorAccesses(
             ReadWrites(
                 reads=OrderedSet(StarDep(name) for name in tensors),
@@ -118,7 +122,9 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, (torch.Tensor, TensorBox))
 
 
-def _written_by(function: Any, values: Mapping[str, Any], descriptors: Mapping[str, Any]) -> frozenset[str]:
+def _written_by(
+    function: Any, values: Mapping[str, Any], configs: Sequence[Mapping[str, Any]], descriptors: Mapping[str, Any]
+) -> frozenset[str]:
     """The parameters that a kernel writes through, those that are descriptors aside."""
     from shoal.backends import BaseBackend
     from shoal.triton._specialize import native_specialize_impl
@@ -130,9 +136,12 @@ def _written_by(function: Any, values: Mapping[str, Any], descriptors: Mapping[s
         else native_specialize_impl(BaseBackend, given[param.name], False, False, False)[0]
         for param in function.params
     }
-    return written_parameters(
-        function, types, {(i,): given[param.name] for i, param in enumerate(function.params) if param.is_constexpr}
-    )
+
+    def constants(config: Mapping[str, Any]) -> dict[Any, Any]:
+        chosen = {**given, **config}
+        return {(i,): chosen[param.name] for i, param in enumerate(function.params) if param.is_constexpr}
+
+    return written_parameters(function, types, [constants(config) for config in configs])
 
 
 def _stand_in(value: Any, descriptor: Any) -> Any:

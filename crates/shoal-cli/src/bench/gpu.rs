@@ -1,11 +1,10 @@
 //! `shoal bench gpu`: kernels on an NVIDIA GPU next to Triton and torch, in one Python process that has all three.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use shoal::PrivateFolder;
 use shoal::cuda::CudaDevice;
 
 use super::gpu_launch;
@@ -34,8 +33,8 @@ pub(super) fn measure(options: &BenchOptions) -> Result<Measured, Failure> {
         Failure::new("`shoal bench gpu` needs a Python with torch and shoal; SHOAL_BENCH_PYTHON names one")
     })?;
     outln!("{}, {}", device.properties().name, device.arch().name());
-    let folder = Folder::new()?;
-    let (script, kernels) = (folder.0.join("gpu.py"), folder.0.join("gpu_kernels.py"));
+    let folder = PrivateFolder::new("bench").map_err(|why| Failure::new(why.to_string()))?;
+    let (script, kernels) = (folder.path().join("gpu.py"), folder.path().join("gpu_kernels.py"));
     write(&script, SCRIPT)?;
     write(&kernels, KERNELS)?;
     // Before the other process uses the GPU.
@@ -51,8 +50,8 @@ pub(super) fn measure(options: &BenchOptions) -> Result<Measured, Failure> {
         .arg(options.rounds.unwrap_or(ROUNDS).to_string())
         // What was compiled before, by any of the three, is not taken from the disk.
         .env("CUDA_CACHE_DISABLE", "1")
-        .env("SHOAL_CACHE_DIR", folder.0.join("shoal"))
-        .env("TRITON_CACHE_DIR", folder.0.join("triton"))
+        .env("SHOAL_CACHE_DIR", folder.path().join("shoal"))
+        .env("TRITON_CACHE_DIR", folder.path().join("triton"))
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|why| Failure::new(format!("cannot start {}: {why}", python.to_string_lossy())))?;
@@ -112,24 +111,6 @@ fn said(line: &str) -> Said {
         })
     };
     row().map_or(Said::Note, Said::Row)
-}
-
-/// A folder that goes when it is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Folder, Failure> {
-        let path = std::env::temp_dir().join(format!("shoal-bench-gpu-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|why| Failure::new(format!("{}: {why}", path.display())))?;
-        Ok(Folder(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left of it is of no use to anybody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[cfg(test)]

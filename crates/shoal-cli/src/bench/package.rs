@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
+use shoal::PrivateFolder;
 
 use super::peers::python_with;
 use super::row::{Row, Unit};
@@ -85,24 +86,18 @@ fn seconds(script: &str, module: &str, arguments: &[&str]) -> Result<f64, String
 
 /// A script in a file of its own folder (Python imports what lies beside a script), which goes with it.
 struct Script {
-    folder: PathBuf,
+    folder: PrivateFolder,
 }
 
 impl Script {
     fn write(text: &str) -> Result<Script, String> {
-        let script = Script { folder: std::env::temp_dir().join(format!("shoal-bench-{}", std::process::id())) };
-        let written = std::fs::create_dir_all(&script.folder).and_then(|()| std::fs::write(script.path(), text));
-        written.map_err(|why| format!("cannot write {}: {why}", script.path().display()))?;
+        let script = Script { folder: PrivateFolder::new("bench").map_err(|why| why.to_string())? };
+        let unwritten = |why| format!("cannot write {}: {why}", script.path().display());
+        std::fs::write(script.path(), text).map_err(unwritten)?;
         Ok(script)
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.join("script.py")
-    }
-}
-
-impl Drop for Script {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+        self.folder.path().join("script.py")
     }
 }

@@ -1,12 +1,13 @@
 //! Collectives of others, as processes of this host: Open MPI's, and those of torch for CPUs.
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+
+use shoal::PrivateFolder;
 
 use super::peers::python_with;
 use crate::command_line::RankPeer;
@@ -101,13 +102,8 @@ impl RankPeer {
 fn mpi_program() -> Result<PathBuf, String> {
     static PROGRAM: OnceLock<Result<File, String>> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| {
-        let folder = std::env::temp_dir().join(format!("shoal-bench-{}", std::process::id()));
-        let file = |why: std::io::Error| format!("cannot write into {}: {why}", folder.display());
-        // One that is there may be somebody else's.
-        DirBuilder::new().mode(0o700).create(&folder).map_err(file)?;
-        let compiled = compiled_mpi_program(&folder);
-        std::fs::remove_dir_all(&folder).map_err(file)?;
-        compiled
+        let folder = PrivateFolder::new("bench").map_err(|why| why.to_string())?;
+        compiled_mpi_program(folder.path())
     });
     let program = program.as_ref().map_err(String::clone)?;
     Ok(format!("/proc/{}/fd/{}", std::process::id(), program.as_raw_fd()).into())

@@ -17,6 +17,7 @@ use super::{
     kernel::CudaKernel,
     sys::{Functions, INPUT_PTX, LinkState, jit_option as option},
 };
+use crate::PrivateFolder;
 
 /// Room for what the assembler says.
 const LOG_BYTES: usize = 16 << 10;
@@ -198,10 +199,9 @@ pub fn assemble_with_ptxas(kernel: &str, arch: NvptxArch, ptx: &[u8]) -> Result<
                 .to_owned(),
         )
     })?;
-    let folder = env::temp_dir().join(format!("shoal-ptxas-{}-{:p}", std::process::id(), ptx));
     let failed = |why: std::io::Error| CudaError::Invalid(format!("running {}: {why}", ptxas.display()));
-    fs::create_dir_all(&folder).map_err(failed)?;
-    let (source, cubin) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
+    let folder = PrivateFolder::new("ptxas").map_err(failed)?;
+    let (source, cubin) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
     let run = || {
         fs::write(&source, ptx)?;
         let output = Command::new(&ptxas)
@@ -213,10 +213,7 @@ pub fn assemble_with_ptxas(kernel: &str, arch: NvptxArch, ptx: &[u8]) -> Result<
         let code = if output.status.success() { fs::read(&cubin)? } else { Vec::new() };
         Ok((output, code))
     };
-    let ran = run();
-    // What is left of it is of no use to anybody.
-    let _ = fs::remove_dir_all(&folder);
-    let (output, code) = ran.map_err(failed)?;
+    let (output, code) = run().map_err(failed)?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     match output.status.success() {
         true => Ok((code, said)),

@@ -80,30 +80,36 @@ impl Family {
         let shown: Vec<String> = shown.iter().map(|function| format!("{function};")).collect();
         let shown = format!("{{ global: {} local: *; }};\n", shown.join(" "));
         let shown = write(work, "shown.map", shown.as_bytes())?;
-        // As make does it, CC may be a command with arguments: `ccache gcc`.
-        let named = std::env::var("CC").unwrap_or_default();
-        let mut words = named.split_whitespace();
-        let compiler = words.next().unwrap_or("cc");
-        let mut command = Command::new(compiler);
-        command.args(words);
         // Not with `-Wl,`, which would cut a path at its commas.
         let mut visible = OsString::from("--version-script=");
         visible.push(&shown);
-        command.arg("-Xlinker").arg(visible).arg(format!("-Wl,-soname,lib{}.so", self.name));
-        command
-            .args(["-shared", "-fPIC", "-O1", "-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,nodelete"])
-            .args([source.as_os_str(), runtime.as_os_str()])
-            .args(["-lpthread", "-ldl", "-lm", "-o"])
-            .arg(library);
-        let output = command.output().map_err(|why| {
-            let help = "install one (on Debian: `apt install gcc`), name it with CC, or emit `c` or `rust` instead";
-            let text = format!("a shared library needs the C compiler `{compiler}`, which cannot be started: {why}");
-            Error::AheadOfTime(format!("{text}\n  = help: {help}"))
-        })?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Error::AheadOfTime(format!("`{compiler}` could not make {}:\n{said}", library.display())));
-        }
-        Ok(())
+        compile_shared(library, |command| {
+            command.arg("-Xlinker").arg(visible).arg(format!("-Wl,-soname,lib{}.so", self.name));
+            command
+                .args(["-O1", "-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,nodelete"])
+                .args([source.as_os_str(), runtime.as_os_str()])
+                .args(["-lpthread", "-ldl", "-lm"]);
+        })
     }
+}
+
+/// Calls the C compiler to make a shared library of what `of` adds to its command.
+pub(super) fn compile_shared(library: &Path, of: impl FnOnce(&mut Command)) -> Result<(), Error> {
+    // As make does it, CC may be a command with arguments: `ccache gcc`.
+    let named = std::env::var("CC").unwrap_or_default();
+    let mut words = named.split_whitespace();
+    let compiler = words.next().unwrap_or("cc");
+    let mut command = Command::new(compiler);
+    command.args(words).args(["-shared", "-fPIC"]);
+    of(&mut command);
+    let output = command.arg("-o").arg(library).output().map_err(|why| {
+        let help = "install one (on Debian: `apt install gcc`), name it with CC, or emit `c` or `rust` instead";
+        let text = format!("a shared library needs the C compiler `{compiler}`, which cannot be started: {why}");
+        Error::AheadOfTime(format!("{text}\n  = help: {help}"))
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Error::AheadOfTime(format!("`{compiler}` could not make {}:\n{said}", library.display())));
+    }
+    Ok(())
 }

@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 
 pub use family::Family;
 pub use library::find_runtime;
+pub use torch_library::TorchLibraries;
 
 use shoal_abi::TableUse;
 use shoal_driver::cuda::{assemble_with_ptxas, find_ptxas};

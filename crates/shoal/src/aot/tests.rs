@@ -134,22 +134,16 @@ fn what_rust_has_no_type_for_is_told() {
 #[test]
 fn torch_passes_arguments_by_their_places() {
     let family = family(&["*kfp16:16, *fp16:16, i32, fp16, None, 128"]);
-    let source = family.torch_source("double", &["x", "out", "n", "factor", "bias", "BLOCK", "KIND"]).unwrap();
+    let source = family.torch_source(&["x", "out", "n", "factor", "bias", "BLOCK", "KIND"]).unwrap();
     let launcher = source.split_once("#include <stdlib.h>").unwrap().1;
     assert_snapshot!(launcher, @r#"
-    void run_kernel(uint32_t x, uint32_t y, uint32_t z, int threads, void **args, void *kernel) __asm__("double");
-
-    void run_kernel(uint32_t x, uint32_t y, uint32_t z, int threads, void **args, void *kernel) {
+    void run_from_nativert(uint32_t x, uint32_t y, uint32_t z, int threads, void **args, void *name) {
         shoal_grid grid = { x, y, z };
-        (void)threads, (void)args, (void)kernel;
+        (void)threads, (void)args, (void)name;
         if (scale_launch(grid, args[0], args[1], *(int64_t *)args[2], *(float *)args[3]) != SHOAL_OK) {
             fprintf(stderr, "%s\n", scale_error());
             abort();
         }
-    }
-
-    void run_from_nativert(uint32_t x, uint32_t y, uint32_t z, int threads, void **args, void *kernel) {
-        run_kernel(x, y, z, threads, args, kernel);
     }
     "#);
 }
@@ -158,7 +152,7 @@ fn torch_passes_arguments_by_their_places() {
 fn torch_passes_whole_parameters_alone() {
     let family = family(&["*fp32, *fp32, (i32, i32), fp32, None, 128"]);
     let parameters = ["x", "out", "n", "factor", "bias", "BLOCK", "KIND"];
-    assert_snapshot!(family.torch_source("scale", &parameters).unwrap_err(), @"`n_0` is part of a parameter, and AOTInductor passes only whole ones");
+    assert_snapshot!(family.torch_source(&parameters).unwrap_err(), @"`n_0` is part of a parameter, and AOTInductor passes only whole ones");
 }
 
 #[test]

@@ -126,6 +126,23 @@ finalize_distributed()
 """
 
 
+AGAIN = """
+import torch, torch.distributed as dist
+from triton_dist.utils import finalize_distributed, initialize_distributed
+
+for _ in range(4):
+    group = initialize_distributed()
+    ranks = torch.ones(1)
+    dist.all_reduce(ranks, group=group)
+    assert ranks.item() == group.size()
+    finalize_distributed()
+"""
+
+
+def test_ranks_may_begin_again(tmp_path):
+    run(shoal_launch(3), AGAIN, tmp_path, "-m", "shoal.triton")
+
+
 def test_tensors_that_cannot_be_are_told(tmp_path):
     run(shoal_launch(2), NO_TENSORS, tmp_path, "-m", "shoal.triton")
 

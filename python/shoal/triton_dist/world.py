@@ -23,6 +23,7 @@ _GRANULE = 256
 
 _group: Any = None
 _local_world_size: int | None = None
+_meetings = 0
 
 
 def initialize_distributed(seed: int | None = None, initialize_shmem: bool = True) -> Any:
@@ -32,9 +33,9 @@ def initialize_distributed(seed: int | None = None, initialize_shmem: bool = Tru
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     _local_world_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
     if not dist.is_initialized():
-        meeting: dict[str, Any] = {"store": dist.HashStore()} if size == 1 else {}
+        patience = datetime.timedelta(seconds=1800)
         dist.init_process_group(
-            backend="gloo", rank=rank, world_size=size, timeout=datetime.timedelta(seconds=1800), **meeting
+            backend="gloo", rank=rank, world_size=size, timeout=patience, store=_store(rank, size, patience)
         )
     group = dist.new_group(ranks=list(range(size)), backend="gloo")
     dist.barrier(group)
@@ -42,6 +43,16 @@ def initialize_distributed(seed: int | None = None, initialize_shmem: bool = Tru
     if initialize_shmem:
         init_nvshmem_by_torch_process_group(group)
     return group
+
+
+def _store(rank: int, size: int, patience: datetime.timedelta) -> Any:
+    """Where the ranks meet. What they left there when they met before, under the same names, does not count."""
+    global _meetings
+    if size == 1:
+        return dist.HashStore()
+    _meetings += 1
+    store, _, _ = next(dist.rendezvous("env://", rank, size, timeout=patience))
+    return dist.PrefixStore(f"meeting {_meetings}", store)
 
 
 def _meet_under_oshrun() -> None:
@@ -82,11 +93,15 @@ init_mori_by_torch_process_group = init_nvshmem_by_torch_process_group
 def finalize_distributed() -> None:
     """Waits for all ranks and gives the process groups back. The memory stays until the process ends."""
     global _group
-    if is_shmem_initialized():
-        acting_rank().barrier()
+    rank = acting_rank() if is_shmem_initialized() else None
+    if rank is not None:
+        rank.barrier()
     _group = None
     if dist.is_initialized():
         dist.destroy_process_group()
+        if rank is not None:
+            # Who initializes again must not meet where a rank that has not got here is about to leave.
+            rank.barrier()
 
 
 def is_shmem_initialized() -> bool:

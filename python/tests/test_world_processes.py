@@ -269,7 +269,7 @@ def wait_for(flag):
 rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=8).rank  # also to join, on a busy machine
 how = os.environ["HOW"]
 flag = rank.symm_zeros(1, np.int64)
-if rank.rank == 1:
+if rank.rank == (2 if "last" in how else 1):
     if "allocates" in how:
         rank.symm_zeros(8, np.float16)
     if "sleeps" in how:
@@ -281,7 +281,7 @@ if rank.rank == 1:
     sys.exit(3 if "3" in how else 0)
 if "allocates" in how:
     rank.symm_zeros(8, np.float32)
-wait_for[(1,)](flag) if "kernel" in how and (rank.rank == 2 or "barrier" not in how) else rank.barrier()
+wait_for[(1,)](flag) if "kernel" in how and (rank.rank > 0 or "barrier" not in how) else rank.barrier()
 """
 
 
@@ -320,6 +320,7 @@ wait_for[(1,)](flag) if "kernel" in how and (rank.rank == 2 or "barrier" not in 
             1,
         ),
         ("sleeps before a kernel and a barrier", r"rank 1 \(pid \d+\) does not answer: rank .*", 1),
+        ("sleeps last before a kernel and a barrier", r"rank 2 \(pid \d+\) does not answer: rank .*", 1),
     ],
 )
 def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code, tmp_path):

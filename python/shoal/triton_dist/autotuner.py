@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,7 @@ def contextual_autotune(
     or to none, and take what is fastest for the slowest. They run the same configuration in each call, but for one in
     which some cannot compile what others can: those take the next, and afterwards all leave it out.
     """
+    n_repeat, n_warmup = operator.index(n_repeat), operator.index(n_warmup)
     if n_repeat < 1 or n_warmup < 0:
         raise ValueError(f"n_repeat must be at least 1 and n_warmup at least 0, not {n_repeat} and {n_warmup}")
 

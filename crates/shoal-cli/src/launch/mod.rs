@@ -160,7 +160,7 @@ impl Ending {
 
 /// Waits for all ranks, and ends the others when one fails.
 fn supervise(job: &mut Job, forwarded: &Forwarded) -> Result<(), Failure> {
-    let mut failed: Option<Failure> = None;
+    let mut failed: Option<Cause> = None;
     let mut ending = Ending::NotYet;
     while job.running() > 0 {
         let ended = job.next_ended(Some(TICK)).filter(|ended| !ended.status.success());
@@ -168,15 +168,15 @@ fn supervise(job: &mut Job, forwarded: &Forwarded) -> Result<(), Failure> {
             && failed.is_none()
         {
             ending = Ending::Ask(Instant::now() + NOTICE);
-            let failure = cause(job, ended);
+            let cause = cause(job, ended);
             if forwarded.terminating().is_none() {
                 match job.running() {
                     0 => {}
-                    1 => eprintln!("shoal launch: {failure}; ending the other"),
-                    _ => eprintln!("shoal launch: {failure}; ending the others"),
+                    1 => eprintln!("shoal launch: {}; ending the other", cause.failure),
+                    _ => eprintln!("shoal launch: {}; ending the others", cause.failure),
                 }
             }
-            failed = Some(failure);
+            failed = Some(cause);
         }
         if let (Some(_), Ending::NotYet) = (forwarded.terminating(), &ending) {
             ending = Ending::Kill(Instant::now() + GRACE);
@@ -189,12 +189,31 @@ fn supervise(job: &mut Job, forwarded: &Forwarded) -> Result<(), Failure> {
             let name = signals::name(signal);
             Err(Failure::Rank { message: format!("ended by {name}"), code: exit_code(signal) })
         }
-        (Some(failed), None) => Err(failed),
+        (Some(failed), None) => Err(failed.after(job)),
+    }
+}
+
+/// Why a job has failed.
+struct Cause {
+    failure: Failure,
+    /// What ranks had told by then, if it is that.
+    told: Option<shoal::world::Failure>,
+}
+
+impl Cause {
+    /// The same when all ranks have ended. Who gives up first may have found out only then whom all wait for.
+    fn after(self, job: &mut Job) -> Failure {
+        match (self.failure, job.reported_failure()) {
+            (Failure::Rank { code, .. }, Some(last)) if self.told.is_some_and(|told| told != *last) => {
+                Failure::Rank { message: first_line(last), code }
+            }
+            (failure, _) => failure,
+        }
     }
 }
 
 /// Why the job has failed: a rank that was killed, else what ranks have told of it, else the first that was seen to fail.
-fn cause(job: &mut Job, first: Ended) -> Failure {
+fn cause(job: &mut Job, first: Ended) -> Cause {
     let mut ended = vec![first];
     let until = Instant::now() + BLAMED;
     loop {
@@ -209,17 +228,21 @@ fn cause(job: &mut Job, first: Ended) -> Failure {
         }
     }
     if let Some(killed) = ended.iter().find(|ended| ended.status.signal().is_some()) {
-        return failure(killed);
+        return Cause { failure: failure(killed), told: None };
     }
-    let Some(reported) = job.reported_failure() else { return failure(&first) };
+    let Some(reported) = job.reported_failure() else { return Cause { failure: failure(&first), told: None } };
     let blamed = ended.iter().find(|ended| ended.rank == reported.rank && !ended.status.success());
     let code = blamed.unwrap_or(&first).status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    let mut message = reported.reason.lines().next().unwrap_or_default().to_owned();
+    let mut message = first_line(reported);
     // Whatever ends by an error exits with 1; another status was chosen.
     if let Some(Ended { rank, .. }) = blamed.filter(|_| code != 1) {
         message += &format!("; rank {rank} exited with status {code}");
     }
-    Failure::Rank { message, code }
+    Cause { failure: Failure::Rank { message, code }, told: Some(reported.clone()) }
+}
+
+fn first_line(failure: &shoal::world::Failure) -> String {
+    failure.reason.lines().next().unwrap_or_default().to_owned()
 }
 
 fn failure(ended: &Ended) -> Failure {

@@ -254,7 +254,19 @@ def test_modules_beside_those_of_the_drop_in_are_found(tmp_path):
     run([sys.executable, "-m", "shoal.triton"], BESIDE, tmp_path)
 
 
-TUNED = """
+# Time that passes only when a script says so.
+CLOCK = """
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+"""
+
+TUNED = (
+    CLOCK
+    + """
 import torch
 import triton_dist.tune
 import triton
@@ -266,13 +278,6 @@ from triton_dist.utils import finalize_distributed, initialize_distributed
 group = initialize_distributed()
 rank, ranks = group.rank(), group.size()
 calls = []
-
-
-class Clock:
-    now = 0.0
-
-    def perf_counter(self):
-        return self.now
 
 
 clock = triton_dist.tune.time = Clock()
@@ -326,6 +331,7 @@ else:
 finalize_distributed()
 print(f"done {rank}", flush=True)
 """
+)
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -420,7 +426,9 @@ def test_what_fails_on_one_rank_that_tunes_is_raised_by_all(tmp_path):
     run(shoal_launch(2), FAILING, tmp_path, "-m", "shoal.triton")
 
 
-IN_CONTEXT = """
+IN_CONTEXT = (
+    CLOCK
+    + """
 import pytest
 import torch
 import triton
@@ -445,13 +453,6 @@ with pytest.raises(Exception, match="tuning of too_early: .*call torch.distribut
 group = initialize_distributed()
 rank, ranks = group.rank(), group.size()
 launched = []
-
-
-class Clock:
-    now = 0.0
-
-    def perf_counter(self):
-        return self.now
 
 
 clock = triton_dist.autotuner.time = Clock()
@@ -530,6 +531,7 @@ with pytest.raises(ValueError, match="n_repeat must be at least 1"):
     contextual_autotune(n_repeat=0)
 finalize_distributed()
 """
+)
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -537,7 +539,9 @@ def test_kernels_that_need_each_other_are_tuned_by_calls_of_the_whole(n, tmp_pat
     run(shoal_launch(n), IN_CONTEXT, tmp_path, "-m", "shoal.triton")
 
 
-IN_STEP = """
+IN_STEP = (
+    CLOCK
+    + """
 import pytest
 import torch
 import torch.distributed
@@ -551,13 +555,6 @@ from triton_dist.utils import finalize_distributed, initialize_distributed
 
 group = initialize_distributed()
 rank, ranks = group.rank(), group.size()
-
-
-class Clock:
-    now = 0.0
-
-    def perf_counter(self):
-        return self.now
 
 
 clock = triton_dist.autotuner.time = Clock()
@@ -655,6 +652,7 @@ with pytest.raises(Exception, match="tuning of warms_up: its calls no longer lau
 assert len(calls) == 5, calls
 finalize_distributed()
 """
+)
 
 
 @pytest.mark.parametrize("n", [1, 2])

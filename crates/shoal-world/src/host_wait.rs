@@ -31,9 +31,7 @@ impl Rank {
             // In this order: what is waited for may be the last thing that was done before the world ended.
             let trouble = self.failure().or_else(|| {
                 (Instant::now() >= deadline).then(|| {
-                    let awaited = awaited().to_string();
-                    let what = awaited.trim_start_matches("waiting ");
-                    let reason = format!("{} waited {} {what}", self.name(), spell(patience));
+                    let reason = format!("{} waited {} {}", self.name(), spell(patience), awaited().object());
                     self.held_up(&reason).unwrap_or(Failure { rank: self.rank(), reason })
                 })
             });

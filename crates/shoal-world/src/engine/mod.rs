@@ -284,13 +284,23 @@ pub enum Awaited {
     },
 }
 
+impl Awaited {
+    /// What follows after `waited 1 s`.
+    pub(crate) fn object(&self) -> String {
+        match self {
+            Awaited::Collective { call, team } => format!("in {call} of {team}"),
+            Awaited::Word { condition } => format!("for {condition}"),
+            Awaited::Stream { work } => format!("for {work}"),
+            Awaited::Kernel { waits } => format!("in {waits}"),
+        }
+    }
+}
+
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Awaited::Collective { call, team } => write!(f, "in {call} of {team}"),
-            Awaited::Word { condition } => write!(f, "waiting for {condition}"),
-            Awaited::Stream { work } => write!(f, "waiting for {work}"),
-            Awaited::Kernel { waits } => write!(f, "in {waits}"),
+            Awaited::Collective { .. } | Awaited::Kernel { .. } => f.write_str(&self.object()),
+            Awaited::Word { .. } | Awaited::Stream { .. } => write!(f, "waiting {}", self.object()),
         }
     }
 }

@@ -107,7 +107,8 @@ class WorldError(ShoalError, RuntimeError):
 
 
 class DeadlockError(KernelFault, WorldError):
-    """Ranks wait for each other in vain; `waits` says, for every rank, what for."""
+    """Ranks wait for each other in vain; `waits` says, for every rank, what for; `rank` is the first at fault, as far as that
+    shows."""
 
 
 class AutotunerError(ShoalError):

@@ -220,9 +220,10 @@ def test_a_function_of_a_stream_that_does_not_return_is_left_behind(command, cal
 
 
 @WAYS
-@pytest.mark.parametrize("called", ["lambda: sys.exit(5)", "lambda: (_ for _ in ()).throw(KeyboardInterrupt)"])
-def test_what_ends_a_stream_after_all_else_is_printed_whatever_it_is(command, called, tmp_path):
-    process = start(command, KEPT, tmp_path, KEPT="yes", CALLED=called)
+@pytest.mark.parametrize("raised", ["sys.exit(5)", "(_ for _ in ()).throw(KeyboardInterrupt)"])
+def test_what_ends_a_stream_after_all_else_is_printed_whatever_it_is(command, raised, tmp_path):
+    # Late enough for `run` to have ended on all ranks.
+    process = start(command, KEPT, tmp_path, KEPT="yes", CALLED=f"lambda: (time.sleep(2), {raised})")
     output, _ = process.communicate(timeout=60)
     assert "ended after all else: " in output and "Traceback" not in output, output
 
@@ -279,9 +280,16 @@ if rank.rank == (2 if "last" in how else 1):
     if "dies" in how:
         os._exit(0)
     sys.exit(3 if "3" in how else 0)
-if "allocates" in how:
-    rank.symm_zeros(8, np.float32)
-wait_for[(1,)](flag) if "kernel" in how and (rank.rank > 0 or "barrier" not in how) else rank.barrier()
+try:
+    if "allocates" in how:
+        rank.symm_zeros(8, np.float32)
+    elif "kernel" in how and (rank.rank > 0 or "barrier" not in how):
+        wait_for[(1,)](flag)
+    else:
+        rank.barrier()
+except shoal.WorldError as error:
+    print(f"blames {error.rank}\\n", end="", flush=True)
+    raise
 """
 
 
@@ -328,6 +336,9 @@ def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code
     output, _ = process.communicate(timeout=90)
     assert process.returncode == code, output
     assert re.fullmatch(f"error: {blamed}", output.splitlines()[-1]), output
+    # So do the others, whoever of them was the first to give up.
+    at_fault = 2 if "last" in how else 1
+    assert re.findall(r"blames (\d)", output) == [str(at_fault)] * 2, output
 
 
 SILENT = """
@@ -349,14 +360,18 @@ except shoal.WorldError as error:
 """
 
 
-@pytest.mark.parametrize(("silent", "n"), [([1], 2), ([0, 2], 4)])
-def test_who_gives_up_on_a_word_names_all_ranks_that_do_not_answer(silent, n, tmp_path):
-    process = start(launcher(n), SILENT, tmp_path, SILENT=" ".join(map(str, silent)))
+@pytest.mark.parametrize("way", [launcher, pytest.param(lambda n: oshrun(n)[1:], marks=needs_oshrun)])
+@pytest.mark.parametrize(("silent", "n"), [([1], 2), ([2], 3), ([0, 2], 4)])
+def test_all_name_the_ranks_that_do_not_answer(silent, n, way, tmp_path):
+    process = start(way(n), SILENT, tmp_path, SILENT=" ".join(map(str, silent)))
     output, _ = process.communicate(timeout=90)
+    assert process.returncode != 0, output
     who = ", ".join(rf"rank {rank} \(pid \d+\)" for rank in silent)
     verb = "does not answer" if len(silent) == 1 else "do not answer"
-    assert re.search(rf"blames {silent[0]}: .*: {who} {verb}: rank \d .* waited 6 s for the word", output), output
-    assert re.search(rf"error: {who} {verb}: rank", output.splitlines()[-1]), output
+    blames = re.findall(rf"blames {silent[0]}: .*: {who} {verb}: rank \d .* waited 6 s for the word", output)
+    assert len(blames) == n - len(silent), output
+    if way is launcher:
+        assert re.search(rf"error: {who} {verb}: rank", output.splitlines()[-1]), output
 
 
 def test_errors_may_have_any_text(tmp_path):

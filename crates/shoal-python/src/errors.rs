@@ -73,7 +73,10 @@ fn of_stream(py: Python<'_>, error: &WorldError) -> PyErr {
 }
 
 fn deadlock(py: Python<'_>, text: &str, waits: &[WaitReport]) -> PyErr {
-    new(py, "DeadlockError", text, |facts| facts.set_item("waits", spelled(waits)))
+    new(py, "DeadlockError", text, |facts| {
+        facts.set_item("rank", waits.first().map(|report| report.rank))?;
+        facts.set_item("waits", spelled(waits))
+    })
 }
 
 fn spelled(waits: &[WaitReport]) -> Vec<String> {

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use crate::element::{bytes_of, bytes_of_mut};
 use crate::error::{Failure, WorldError, grouped, odd_one};
-use crate::giving_up::{BETWEEN_LOOKS, COLLECTING};
+use crate::giving_up::{self, BETWEEN_LOOKS, COLLECTING};
 use crate::heap::Symm;
 use crate::rank::Rank;
 
@@ -150,7 +150,7 @@ impl CallLog {
             Err(error) => return error,
         };
         let ended = rank.end_world(Failure { rank: at_fault, reason });
-        WorldError::failed(rank.rank(), None, ended)
+        giving_up::ended(rank.access(), None, ended)
     }
 
     /// Who calls what, in the first call that is known to differ, and a rank among the fewest that agree.

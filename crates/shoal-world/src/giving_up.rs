@@ -6,7 +6,8 @@
 //!
 //! Elsewhere, and when a rank is too late, the rank that gives up first tells the others by ending the world, which ends
 //! their waits, in kernels and elsewhere. Each leaves what it was waiting for where all can read it; the first one collects
-//! that, and does not wait for long for ranks that say nothing: they compute, or hang.
+//! that, and does not wait for long for ranks that say nothing: they compute, or hang. Until then who is at fault is a
+//! suspicion; the others wait for its [conclusion](Engine::conclude), so that all name the same rank.
 //!
 //! Reports begin with who is at fault, as far as that shows: ranks that have left or do not wait, then those that wait for
 //! something that no rank has to bring, then those that wait for other ranks to come.
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use shoal_driver::{AwaitedValue, Doing, LaunchError, Verdict};
 
 use crate::engine::cuda::GpuRank;
-use crate::engine::{Awaited, Call, Engine, EngineKind};
+use crate::engine::{Awaited, Call, Certainty, Engine, EngineKind};
 use crate::error::{Failure, WorldError, listed_names, spell};
 use crate::launcher;
 use crate::rank::Rank;
@@ -24,6 +25,8 @@ use crate::wait_report::{Idle, ReportKind, Told, WaitReport, by_fault};
 
 /// How long the others have to say what they wait for. Launchers give ranks a second after the first has failed.
 pub(crate) const COLLECTING: Duration = Duration::from_millis(600);
+/// How long the others wait for what comes of that; who has not told by then has died.
+pub(crate) const CONCLUDING: Duration = Duration::from_millis(800);
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 impl Rank {
@@ -37,7 +40,7 @@ impl Rank {
         let verdict = self.group().and_then(|group| group.take_verdict(self.rank()));
         if let Some(failure) = self.failure() {
             if matches!(stuck, LaunchError::Stuck { waiting, .. } if waiting.is_empty()) {
-                return ended(self.access(), None, failure);
+                return ended_by(self.access(), Err(Idle::RunsKernel), failure);
             }
             self.access().post_wait(&waits.encode());
             return self.ended_in_kernel(&waits, failure);
@@ -59,6 +62,7 @@ impl Rank {
         let Err(error) = self.gpu().map_or(Ok(()), GpuRank::settle) else { return Ok(()) };
         match &error {
             WorldError::Launch(stuck) if matches!(**stuck, LaunchError::Stuck { .. }) => Err(self.wait_in_vain(stuck)),
+            WorldError::Failed { awaited, failure, .. } => Err(ended(self.access(), awaited.clone(), failure.clone())),
             _ => Err(error),
         }
     }
@@ -94,18 +98,20 @@ impl Rank {
         let left_alone = self.left_alone(why).filter(|_| self.engine() != EngineKind::Threads);
         let is_left = left_alone.clone().filter(|_| others_wait(self.access()));
         let waited = || format!("{} waited {} {why}", self.name(), spell(self.options().timeout));
-        let failure = is_left.or_else(|| self.held_up(&waited())).unwrap_or_else(|| {
+        let suspicion = is_left.or_else(|| held_up(self.access(), &waited())).unwrap_or_else(|| {
             let reason = format!("{} gave up {why}", self.name());
             Failure { rank: self.rank(), reason }
         });
-        let ended = self.end_world(failure.clone());
-        if ended != failure {
+        let ended = self.access().fail(suspicion.clone(), Certainty::Suspected);
+        if ended != suspicion {
             return self.ended_in_kernel(waits, ended);
         }
-        let waits = collect(self.access());
-        if let Some(culprit) = silent(self.access(), &failure).or(left_alone) {
-            launcher::tell(&culprit);
+        let mut waits = collect(self.access());
+        let culprit = silent(self.access(), &suspicion).or(left_alone);
+        if let Some(culprit) = &culprit {
+            waits.sort_by_key(|report| report.rank != culprit.rank);
         }
+        conclude(self.access(), suspicion, culprit);
         WorldError::Deadlock { waits }
     }
 
@@ -115,15 +121,6 @@ impl Rank {
         let who: Vec<String> = left.iter().map(|&rank| self.access().name(rank)).collect();
         let reason = format!("{} left the world while {} waited {why}", listed_names(&who), self.name());
         left.first().map(|&rank| Failure { rank, reason })
-    }
-
-    /// That another rank runs, as far as that is known, while this one has waited for too long, as is told.
-    pub(crate) fn held_up(&self, waited: &str) -> Option<Failure> {
-        if runs(self.access(), self.rank()).is_some() {
-            return None;
-        }
-        let (rank, what) = (0..self.size()).find_map(|rank| Some((rank, runs(self.access(), rank)?)))?;
-        Some(Failure { rank, reason: format!("{} {what}, while {waited}", self.access().name(rank)) })
     }
 
     /// What a thread of this rank waits for did not come, see [`unmet`]. Other threads give it the time to collect.
@@ -146,33 +143,64 @@ impl Rank {
 /// What a rank says that waits for something, or would, in a world that has ended. If no rank could go on, all give the
 /// same report.
 pub(crate) fn ended(access: &dyn Engine, awaited: Option<Awaited>, failure: Failure) -> WorldError {
-    match access.deadlock() {
-        Some(waits) => WorldError::Deadlock { waits },
-        None => WorldError::failed(access.rank(), awaited, failure),
+    ended_by(access, awaited.ok_or(Idle::RunsHost), failure)
+}
+
+/// The same of a rank that waits, or does something else.
+fn ended_by(access: &dyn Engine, doing: Result<Awaited, Idle>, failure: Failure) -> WorldError {
+    if let Some(waits) = access.deadlock() {
+        return WorldError::Deadlock { waits };
     }
+    if access.is_suspicion() {
+        access.post_wait(&doing.as_ref().map_or_else(|&idle| Told::idle(idle), Told::from).encode());
+    }
+    let until = Instant::now() + CONCLUDING;
+    while access.is_suspicion() && Instant::now() < until {
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    WorldError::failed(access.rank(), doing.ok(), access.failure().unwrap_or(failure))
+}
+
+/// Tells the other ranks, and whoever started them, who is at fault: the culprit that was found, or who was suspected.
+fn conclude(access: &dyn Engine, suspicion: Failure, culprit: Option<Failure>) -> Failure {
+    if let Some(culprit) = &culprit {
+        launcher::tell(culprit);
+    }
+    let failure = culprit.unwrap_or(suspicion);
+    access.conclude(&failure);
+    failure
+}
+
+/// That another rank runs, as far as that is known, while this one has waited for too long, as is told.
+pub(crate) fn held_up(access: &dyn Engine, waited: &str) -> Option<Failure> {
+    if runs(access, access.rank()).is_some() {
+        return None;
+    }
+    let (rank, what) = (0..access.size()).find_map(|rank| Some((rank, runs(access, rank)?)))?;
+    Some(Failure { rank, reason: format!("{} {what}, while {waited}", access.name(rank)) })
 }
 
 /// What a rank waits for did not come: the world ends, unless it has. The rank that ends it tells what all others wait for.
 /// [`Rank::give_up_on`] is the same for what other threads of the rank wait for.
 pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
-    let WorldError::Failed { rank, awaited: Some(awaited), failure, .. } = error else { return error };
+    let WorldError::Failed { rank, awaited: Some(awaited), failure: suspicion, .. } = error else { return error };
     let is_first = access.failure().is_none();
     access.post_wait(&Told::from(&awaited).encode());
-    let first = access.fail(failure.clone());
-    if !is_first || first != failure {
+    let first = access.fail(suspicion.clone(), Certainty::Suspected);
+    if !is_first || first != suspicion {
         return ended(access, Some(awaited), first);
     }
     let mut others = collect(access);
-    // A rank that waits for words did not come either, but is not the one to blame.
+    // A rank that waits itself did not come either, but is not the one to blame.
+    let waits = access.wait_of(suspicion.rank).is_some();
     let is_for_words = others.iter().any(|report| report.kind == ReportKind::ForWords);
     // What is in its own stream, no other rank has to bring.
     let is_own = matches!(awaited, Awaited::Stream { .. });
-    let culprit = silent(access, &failure).filter(|_| is_for_words && !is_own);
-    if let Some(culprit) = &culprit {
-        launcher::tell(culprit);
-    }
+    let is_open = !is_own && (waits || is_for_words) && !access.has_left(suspicion.rank);
+    let culprit = silent(access, &suspicion).filter(|_| is_open);
+    let failure = conclude(access, suspicion, culprit);
     others.retain(|report| report.rank != rank);
-    WorldError::Failed { rank, awaited: Some(awaited), failure: culprit.unwrap_or(failure), others }
+    WorldError::Failed { rank, awaited: Some(awaited), failure, others }
 }
 
 /// That ranks have not said what they wait for, where ranks are processes: the others wait for them, whatever they wait for.
@@ -230,7 +258,8 @@ fn end_in_deadlock(access: &dyn Engine, waits: &[WaitReport]) {
     if access.failure().is_none() {
         access.post_deadlock(waits);
     }
-    access.fail(Failure { rank: first.rank, reason: format!("no rank could go on; {told}") });
+    let reason = format!("no rank could go on; {told}");
+    access.fail(Failure { rank: first.rank, reason }, Certainty::Known);
 }
 
 /// What a rank has told in a collective.
@@ -275,7 +304,7 @@ fn told_by(access: &dyn Engine, rank: usize) -> WaitReport {
 }
 
 /// What a rank does that does not wait, if that is known.
-fn runs(access: &dyn Engine, rank: usize) -> Option<Idle> {
+pub(crate) fn runs(access: &dyn Engine, rank: usize) -> Option<Idle> {
     match access.doing(rank)? {
         Doing::RunsKernel => Some(Idle::RunsKernel),
         Doing::RunsHost => Some(Idle::RunsHost),

@@ -32,7 +32,7 @@ impl Rank {
             let trouble = self.failure().or_else(|| {
                 (Instant::now() >= deadline).then(|| {
                     let reason = format!("{} waited {} {}", self.name(), spell(patience), awaited().object());
-                    self.held_up(&reason).unwrap_or(Failure { rank: self.rank(), reason })
+                    giving_up::held_up(self.access(), &reason).unwrap_or(Failure { rank: self.rank(), reason })
                 })
             });
             if let Some(found) = look() {

@@ -11,7 +11,7 @@ use shoal_driver::{Acting, Actor, GroupMember, LaunchGroup, RankView, Transport}
 use crate::copy::copy;
 use crate::element::Element;
 use crate::engine::cuda::GpuRank;
-use crate::engine::{Call, Engine, EngineKind};
+use crate::engine::{Call, Certainty, Engine, EngineKind};
 use crate::error::{Failure, WorldError};
 use crate::giving_up;
 use crate::heap::{Heap, Symm};
@@ -348,6 +348,12 @@ impl Rank {
         }
     }
 
+    /// Whether the world has failed. What [`Rank::check`] says may be found out only now.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failure().is_some()
+    }
+
     /// Ends the world with a reason that all ranks report. Returns what ended it, if that was something earlier.
     pub fn fail(&self, reason: &str) -> Failure {
         let reason = format!("{} failed: {reason}", self.name());
@@ -380,7 +386,7 @@ impl Rank {
     }
 
     pub(crate) fn end_world(&self, failure: Failure) -> Failure {
-        self.0.engine.fail(failure)
+        self.0.engine.fail(failure, Certainty::Known)
     }
 
     /// What ended the world, if something did.

@@ -35,7 +35,8 @@ pub struct WaitReport {
 impl WaitReport {
     /// A rank that does not wait.
     pub(crate) fn not_waiting(rank: usize, idle: Idle) -> WaitReport {
-        WaitReport { rank, kind: ReportKind::NotWaiting, what: format!("it {idle}"), is_unrecorded: false }
+        let Told { kind, what, is_unrecorded } = Told::idle(idle);
+        WaitReport { rank, kind, what, is_unrecorded }
     }
 
     /// All that a rank has told; `None` if that is nothing.
@@ -107,6 +108,11 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// A rank that does not wait tells so.
+    pub(crate) fn idle(idle: Idle) -> Told {
+        Told { kind: ReportKind::NotWaiting, what: format!("it {idle}"), is_unrecorded: false }
+    }
+
     /// As ranks leave it for each other.
     pub(crate) fn encode(&self) -> String {
         let kind = match (self.kind, self.is_unrecorded) {

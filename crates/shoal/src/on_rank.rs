@@ -177,7 +177,7 @@ impl OnRank {
     /// Whoever launched may stop the launch, and so does a world that has failed.
     fn interrupt(&self, host: Option<Interrupt>) -> Interrupt {
         let rank = self.rank.clone();
-        Interrupt::new(move || rank.check().is_err() || host.as_ref().is_some_and(Interrupt::is_requested))
+        Interrupt::new(move || rank.has_failed() || host.as_ref().is_some_and(Interrupt::is_requested))
     }
 }
 

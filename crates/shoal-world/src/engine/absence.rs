@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{Call, Engine, Route};
 use crate::error::{Failure, listed_names, spell};
+use crate::giving_up;
 
 /// How long a rank waits for the others in a collective.
 #[derive(Debug, Clone, Copy)]
@@ -46,5 +47,9 @@ pub(crate) fn why_incomplete(
     let names: Vec<String> = late.iter().map(|&rank| access.name(rank)).collect();
     let (names, me, waited) = (listed_names(&names), access.name(access.rank()), spell(patience.limit));
     let reason = format!("{names} did not come to {call} of {}: {me} waited {waited}", route.team);
-    late.first().map(|&rank| Failure { rank, reason })
+    // One that waits itself did not come either, but is not the one to blame.
+    match late.iter().find(|&&rank| giving_up::runs(access, rank).is_some()) {
+        Some(&rank) => Some(Failure { rank, reason }),
+        None => giving_up::held_up(access, &reason).or(late.first().map(|&rank| Failure { rank, reason })),
+    }
 }

@@ -21,7 +21,7 @@ use super::gpu_heaps::GpuHeaps;
 use super::nvshmem::Nvshmem;
 use super::shared::{SharedEngine, SharedMemory};
 use super::threads::{self, ThreadEngine};
-use super::{Call, Engine, EngineKind, Route};
+use super::{Call, Certainty, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
 use crate::giving_up;
 use crate::options::WorldOptions;
@@ -318,7 +318,7 @@ impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
             }
             Err(deadlock @ WorldError::Deadlock { .. }) => deadlock,
             Err(WorldError::Failed { failure, .. }) => {
-                self.host.fail(failure);
+                self.host.fail(failure, Certainty::Known);
                 error
             }
             Err(_) => error,
@@ -390,8 +390,16 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
         self.host.failure()
     }
 
-    fn fail(&self, failure: Failure) -> Failure {
-        self.host.fail(failure)
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
+        self.host.fail(failure, certainty)
+    }
+
+    fn conclude(&self, failure: &Failure) {
+        self.host.conclude(failure);
+    }
+
+    fn is_suspicion(&self) -> bool {
+        self.host.is_suspicion()
     }
 
     fn post_deadlock(&self, waits: &[WaitReport]) {

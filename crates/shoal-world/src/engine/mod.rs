@@ -85,6 +85,15 @@ impl fmt::Display for Segments {
     }
 }
 
+/// Whether it is known who is at fault when a world ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Certainty {
+    /// It is.
+    Known,
+    /// Somebody waited in vain, and asks the others now.
+    Suspected,
+}
+
 /// One rank's access to its world.
 pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// Which engine this is.
@@ -129,12 +138,18 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// Waits until no member reads messages of the team any more, so that its slot may go to another.
     fn retire_slot(&self, route: &Route<'_>) -> Result<(), WorldError>;
 
-    /// What ended the world, if something did.
+    /// What ended the world, if something did. A suspicion until there is a [conclusion](Engine::conclude).
     fn failure(&self) -> Option<Failure>;
 
     /// Ends the world: every rank that waits, now or later, gets an error with this reason. The first failure counts;
-    /// it is the one returned.
-    fn fail(&self, failure: Failure) -> Failure;
+    /// it is the one returned. Whoever ends the world by a suspicion comes to a [conclusion](Engine::conclude).
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure;
+
+    /// What this rank has found out, whose suspicion has ended the world: from now on that is the [failure](Engine::failure).
+    fn conclude(&self, failure: &Failure);
+
+    /// Whether who is at fault is still being found out.
+    fn is_suspicion(&self) -> bool;
 
     /// Says what every rank waited for when none could go on, before the world [ends](Engine::fail) by that.
     fn post_deadlock(&self, _waits: &[WaitReport]) {}

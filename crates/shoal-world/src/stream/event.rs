@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::SharedError;
 use crate::engine::Awaited;
 use crate::error::WorldError;
-use crate::giving_up::COLLECTING;
+use crate::giving_up::CONCLUDING;
 use crate::rank::Rank;
 
 /// How often a waiting rank looks whether the world has failed.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a stream that waits takes to see that the world has ended, at most. With [`COLLECTING`] less than what launchers
+/// How long a stream that waits takes to see that the world has ended, at most. With [`CONCLUDING`] less than what launchers
 /// leave to a rank that is to blame.
 const ENDING: Duration = Duration::from_millis(150);
 
@@ -78,7 +78,7 @@ impl Event {
 
     /// Waits until the stream has come here. Returns the error that ended the stream before, if one did.
     pub fn wait(&self, rank: &Rank) -> Result<(), WorldError> {
-        let look = || self.outcome_within(Self::grace(rank));
+        let look = || self.outcome_in(rank);
         let rest = || drop(self.outcome_within(LIVENESS_INTERVAL));
         let awaited = || Awaited::Stream { work: self.0.purpose.words() };
         // A word that the stream waits for is late before the stream is.
@@ -91,14 +91,14 @@ impl Event {
         result
     }
 
-    /// How long a stream has to end in a world that has: what it waits for says more than that it is waited for.
-    fn grace(rank: &Rank) -> Duration {
-        match rank.failure() {
-            None => Duration::ZERO,
-            // It may be the stream that has ended the world, and collects what all others wait for.
-            Some(failure) if failure.rank == rank.rank() || rank.gives_up() => COLLECTING + ENDING,
-            Some(_) => ENDING,
+    /// What has come of it. In a world that has ended, the stream has a while to end, too: what it waits for says more than
+    /// that it is waited for.
+    fn outcome_in(&self, rank: &Rank) -> Option<Result<(), WorldError>> {
+        if !rank.has_failed() {
+            return self.outcome_within(Duration::ZERO);
         }
+        // A stream that gives up asks the other ranks, or waits for the one that does.
+        self.outcome_within(ENDING).or_else(|| if rank.gives_up() { self.outcome_within(CONCLUDING) } else { None })
     }
 
     fn outcome_within(&self, time: Duration) -> Option<Result<(), WorldError>> {

@@ -1,6 +1,6 @@
 //! Ranks that fail, leave or are late, as threads.
 
-use shoal_world::{Rank, World, WorldError};
+use shoal_world::{Place, Rank, World, WorldError};
 
 use crate::worlds::{impatient, threads};
 
@@ -81,6 +81,36 @@ fn a_late_rank_is_named() {
     });
     assert!(error.starts_with("rank 2 did not come to barrier of the world: rank "), "{error}");
     assert!(error.ends_with(" waited 200 ms"), "{error}");
+}
+
+#[test]
+fn all_name_the_rank_that_runs_not_one_that_waits_too() {
+    for n in [3, 7] {
+        let blamed = std::sync::Mutex::new(Vec::new());
+        let runs = n - 1;
+        let result = impatient(n).run(|rank| {
+            let waits = match rank.rank() {
+                // Not as long as it would have to.
+                waiting if waiting == runs => {
+                    while !rank.has_failed() {
+                        std::thread::yield_now();
+                    }
+                    rank.check()
+                }
+                1 => rank.wait_signal(&Place::segment(rank, 1, 0, 4)?, None),
+                _ => rank.barrier(),
+            };
+            match waits.expect_err("one does not come") {
+                WorldError::Failed { rank, failure, .. } => blamed.lock().unwrap().push((rank, failure.rank)),
+                error => return Err(error),
+            }
+            Ok::<_, WorldError>(())
+        });
+        result.expect("nobody says anything else");
+        let mut blamed = blamed.into_inner().unwrap();
+        blamed.sort_unstable();
+        assert_eq!(blamed, (0..n).map(|rank| (rank, runs)).collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //!  a word for each rank       its state
 //!  a word for each rank       whether it waits, and nothing of it moves
 //!  a record for each rank     what it says has ended the world
+//!  a record for each rank     what it has found out afterwards, if that was a suspicion
 //!  a record for each rank     what it was waiting for then
 //!  for each team slot         a word for each rank: the last round that it has arrived in
 //!                             two boxes for each rank: what it says in even and in odd rounds
@@ -16,14 +17,16 @@ use std::sync::atomic::Ordering;
 use shoal_driver::Transport;
 
 use super::port::Port;
-use crate::engine::{TEAM_SLOTS, WAIT_BYTES};
+use crate::engine::{Certainty, TEAM_SLOTS, WAIT_BYTES};
 use crate::error::Failure;
 use crate::options::PAGE;
 
 const WORD: usize = 8;
-/// A record: whether it is written, the rank that failed, the length of the reason, the reason.
+/// A record: whether it is written and certain, the rank that failed, the length of the reason, the reason.
 const RECORD: usize = 512;
 const RECORD_HEAD: usize = 3 * WORD;
+const KNOWN: u64 = 1;
+const SUSPECTED: u64 = 2;
 /// A record of a wait: its bytes plus one, then they.
 const WAIT: usize = WORD + WAIT_BYTES;
 /// A box: the call, the length of the whole message, as much of the message as fits.
@@ -75,12 +78,16 @@ impl Board {
         self.state_at(self.ranks) + source * WORD
     }
 
-    fn record_at(self, source: usize) -> usize {
+    fn failure_at(self, source: usize) -> usize {
         self.beat_at(self.ranks).next_multiple_of(RECORD) + source * RECORD
     }
 
+    fn conclusion_at(self, source: usize) -> usize {
+        self.failure_at(self.ranks) + source * RECORD
+    }
+
     fn wait_at(self, source: usize) -> usize {
-        self.record_at(self.ranks).next_multiple_of(WAIT) + source * WAIT
+        self.conclusion_at(self.ranks).next_multiple_of(WAIT) + source * WAIT
     }
 
     fn slot_at(self, slot: usize) -> usize {
@@ -120,30 +127,49 @@ impl Board {
     }
 
     /// What a rank says has ended the world, if it says so.
-    pub(super) fn read_failure(self, port: &Port, source: usize) -> Option<Failure> {
-        let at = self.record_at(source);
-        if port.own_word(at).load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        let word = |index: usize| port.own_word(at + index * WORD).load(Ordering::Relaxed) as usize;
-        let reason = port.read_own(at + RECORD_HEAD, word(2).min(RECORD - RECORD_HEAD));
-        Some(Failure { rank: word(1), reason: String::from_utf8_lossy(&reason).into_owned() })
+    pub(super) fn read_failure(self, port: &Port, source: usize) -> Option<(Failure, Certainty)> {
+        Self::read_record(port, self.failure_at(source))
+    }
+
+    /// What a rank has found out whose suspicion has ended the world.
+    pub(super) fn read_conclusion(self, port: &Port, source: usize) -> Option<Failure> {
+        Self::read_record(port, self.conclusion_at(source)).map(|(failure, _)| failure)
     }
 
     /// Tells all ranks what has ended the world.
-    pub(super) fn write_failure(self, port: &Port, source: usize, failure: &Failure) {
-        let mut end = failure.reason.len().min(RECORD - RECORD_HEAD);
-        while !failure.reason.is_char_boundary(end) {
-            end -= 1;
-        }
+    pub(super) fn write_failure(self, port: &Port, source: usize, failure: &Failure, certainty: Certainty) {
+        self.write_record(port, self.failure_at(source), failure, certainty);
+    }
+
+    /// Tells all ranks what this one has found out afterwards.
+    pub(super) fn write_conclusion(self, port: &Port, source: usize, failure: &Failure) {
+        self.write_record(port, self.conclusion_at(source), failure, Certainty::Known);
+    }
+
+    fn read_record(port: &Port, at: usize) -> Option<(Failure, Certainty)> {
+        let certainty = match port.own_word(at).load(Ordering::Acquire) {
+            0 => return None,
+            KNOWN => Certainty::Known,
+            _ => Certainty::Suspected,
+        };
+        let word = |index: usize| port.own_word(at + index * WORD).load(Ordering::Relaxed) as usize;
+        let reason = port.read_own(at + RECORD_HEAD, word(2).min(RECORD - RECORD_HEAD));
+        Some((Failure { rank: word(1), reason: String::from_utf8_lossy(&reason).into_owned() }, certainty))
+    }
+
+    fn write_record(self, port: &Port, at: usize, failure: &Failure, certainty: Certainty) {
+        let end = failure.reason.floor_char_boundary(RECORD - RECORD_HEAD);
         let mut bytes = Vec::with_capacity(RECORD);
         bytes.extend_from_slice(&(failure.rank as u64).to_ne_bytes());
         bytes.extend_from_slice(&(end as u64).to_ne_bytes());
         bytes.extend_from_slice(&failure.reason.as_bytes()[..end]);
-        let at = self.record_at(source);
+        let code = match certainty {
+            Certainty::Known => KNOWN,
+            Certainty::Suspected => SUSPECTED,
+        };
         for peer in 0..self.ranks {
             port.write(peer, at + WORD, &bytes);
-            port.set(peer, at, 1);
+            port.set(peer, at, code);
         }
         port.quiet();
     }
@@ -183,8 +209,9 @@ mod tests {
     fn parts_do_not_overlap() {
         for ranks in [1, 2, 3, 64, 100] {
             let board = Board::new(ranks);
-            assert!(board.state_at(ranks) <= board.beat_at(0) && board.beat_at(ranks) <= board.record_at(0));
-            assert!(board.record_at(ranks) <= board.wait_at(0));
+            assert!(board.state_at(ranks) <= board.beat_at(0) && board.beat_at(ranks) <= board.failure_at(0));
+            assert!(board.failure_at(ranks) <= board.conclusion_at(0));
+            assert!(board.conclusion_at(ranks) <= board.wait_at(0));
             assert!(board.wait_at(ranks) <= board.slot_at(0));
             assert!(board.arrival_at(0, ranks) <= board.box_at(0, 0, 0));
             assert_eq!(board.box_at(0, ranks - 1, 1) + BOX, board.slot_at(1));

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use shoal_abi::team::sync_words;
 use shoal_driver::Transport;
 
-use super::{Call, Engine, EngineKind, Route};
+use super::{Call, Certainty, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
 use crate::giving_up::BETWEEN_LOOKS;
 use crate::launcher;
@@ -62,8 +62,16 @@ pub(crate) struct Shared {
     timeout: Duration,
     /// Whether this rank has said what it waits for: the first thing counts.
     has_posted_wait: AtomicBool,
-    /// What ended the world, as this rank heard of it first.
-    failure: Mutex<Option<Failure>>,
+    /// What ended the world, as this rank heard of it first, and who told.
+    failure: Mutex<Option<Told>>,
+}
+
+/// What a rank says has ended the world.
+#[derive(Debug, Clone)]
+struct Told {
+    by: usize,
+    failure: Failure,
+    certainty: Certainty,
 }
 
 impl fmt::Debug for OpenShmemEngine {
@@ -101,19 +109,28 @@ impl Shared {
         self.port.quiet();
     }
 
-    /// What ended the world, if something did.
-    fn failure(&self) -> Option<Failure> {
+    /// What ended the world, as this rank heard of it first.
+    fn told(&self) -> Option<Told> {
         let mut known = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
-            *known = (0..self.size).find_map(|source| self.board.read_failure(&self.port, source));
+            *known = (0..self.size).find_map(|by| {
+                let (failure, certainty) = self.board.read_failure(&self.port, by)?;
+                Some(Told { by, failure, certainty })
+            });
         }
         known.clone()
+    }
+
+    /// What ended the world, if something did.
+    fn failure(&self) -> Option<Failure> {
+        let Told { by, failure, .. } = self.told()?;
+        self.board.read_conclusion(&self.port, by).or(Some(failure))
     }
 
     /// The process of this rank ends in the middle of the world.
     fn exits(&self) {
         let reason = format!("{} exited without leaving the world", self.names[self.rank]);
-        self.fail(Failure { rank: self.rank, reason });
+        self.fail(Failure { rank: self.rank, reason }, Certainty::Known);
         self.publish_state(RankState::Left);
     }
 
@@ -131,18 +148,18 @@ impl Shared {
     }
 
     /// Ends the world, on all ranks.
-    fn fail(&self, failure: Failure) -> Failure {
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
         if let Some(earlier) = self.failure() {
             return earlier;
         }
         {
             let mut known = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(earlier) = &*known {
-                return earlier.clone();
+                return earlier.failure.clone();
             }
-            *known = Some(failure.clone());
+            *known = Some(Told { by: self.rank, failure: failure.clone(), certainty });
         }
-        self.board.write_failure(&self.port, self.rank, &failure);
+        self.board.write_failure(&self.port, self.rank, &failure, certainty);
         launcher::tell(&failure);
         failure
     }
@@ -205,8 +222,18 @@ impl Engine for OpenShmemEngine {
         self.0.failure()
     }
 
-    fn fail(&self, failure: Failure) -> Failure {
-        self.0.fail(failure)
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
+        self.0.fail(failure, certainty)
+    }
+
+    fn conclude(&self, failure: &Failure) {
+        self.0.board.write_conclusion(&self.0.port, self.0.rank, failure);
+    }
+
+    fn is_suspicion(&self) -> bool {
+        self.0.told().is_some_and(|told| {
+            told.certainty == Certainty::Suspected && self.0.board.read_conclusion(&self.0.port, told.by).is_none()
+        })
     }
 
     fn post_wait(&self, wait: &str) {

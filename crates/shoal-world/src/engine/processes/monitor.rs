@@ -8,6 +8,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::process::{Pid, getpid};
 
 use super::rendezvous::Handles;
+use crate::engine::Certainty;
 use crate::engine::shared::SharedMemory;
 use crate::error::{Failure, WorldError};
 
@@ -74,7 +75,7 @@ fn watch(memory: &SharedMemory, stop: &OwnedFd, mut others: Vec<(usize, OwnedFd)
             at += 1;
             if is_ready[at] && !memory.has_left(*rank) {
                 let reason = format!("{} died, or exited without leaving the world", memory.name(*rank));
-                memory.fail(Failure { rank: *rank, reason });
+                memory.fail(Failure { rank: *rank, reason }, Certainty::Known);
             }
             !is_ready[at]
         });

@@ -21,6 +21,8 @@ pub(crate) struct Control {
     pub(crate) note: Words<NOTE_WORDS>,
     /// What ended the world; only that of rank 0 is used.
     pub(crate) failure: FailureRecord,
+    /// What was found out afterwards, if the failure is a suspicion; only that of rank 0 is used.
+    pub(crate) conclusion: FailureRecord,
     /// What the rank was waiting for when the world failed.
     pub(crate) wait: WaitRecord,
     /// Mailboxes for the rank's teams.
@@ -90,7 +92,7 @@ pub(crate) const PAYLOAD: usize = Words::<126>::CAPACITY;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct FailureRecord {
-    /// 0: nothing; 1: being written; 2: written.
+    /// 0: nothing; 1: being written; 2: written; 3: written, a suspicion.
     phase: AtomicU32,
     rank: AtomicU32,
     length: AtomicU32,
@@ -132,11 +134,13 @@ pub(super) mod record {
     use std::time::{Duration, Instant};
 
     use super::{FailureRecord, Ordering, Words};
+    use crate::engine::Certainty;
     use crate::error::Failure;
 
     const EMPTY: u32 = 0;
     const WRITING: u32 = 1;
     const WRITTEN: u32 = 2;
+    const SUSPECTED: u32 = 3;
     /// A writer that takes longer was killed while it wrote.
     const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -158,18 +162,24 @@ pub(super) mod record {
         Some(Failure { rank: record.rank.load(Ordering::Relaxed) as usize, reason })
     }
 
-    pub(in crate::engine::shared) fn write(record: &FailureRecord, failure: Failure) -> Failure {
+    pub(in crate::engine::shared) fn is_suspicion(record: &FailureRecord) -> bool {
+        record.phase.load(Ordering::Acquire) == SUSPECTED
+    }
+
+    /// Whether this is the first to be written.
+    pub(in crate::engine::shared) fn write(record: &FailureRecord, failure: &Failure, certainty: Certainty) -> bool {
         if record.phase.compare_exchange(EMPTY, WRITING, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            return read(record).unwrap_or(failure);
+            return false;
         }
         record.rank.store(u32::try_from(failure.rank).unwrap_or(u32::MAX), Ordering::Relaxed);
-        let mut end = failure.reason.len().min(Words::<60>::CAPACITY);
-        while !failure.reason.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = failure.reason.floor_char_boundary(Words::<60>::CAPACITY);
         record.reason.write(&failure.reason.as_bytes()[..end]);
         record.length.store(end as u32, Ordering::Relaxed);
-        record.phase.store(WRITTEN, Ordering::Release);
-        failure
+        let phase = match certainty {
+            Certainty::Known => WRITTEN,
+            Certainty::Suspected => SUSPECTED,
+        };
+        record.phase.store(phase, Ordering::Release);
+        true
     }
 }

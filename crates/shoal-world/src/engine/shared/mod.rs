@@ -16,7 +16,7 @@ use rustix::thread::futex;
 use shoal_abi::team::sync_words;
 use shoal_driver::{Doing, LaunchGroup};
 
-use crate::engine::{Call, Engine, EngineKind, Route};
+use crate::engine::{Call, Certainty, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
 use crate::launcher;
 use crate::vigil::Beat;
@@ -104,15 +104,23 @@ impl SharedMemory {
     }
 
     pub(crate) fn failure(&self) -> Option<Failure> {
-        record::read(&self.control(0).failure)
+        let Control { failure, conclusion, .. } = self.control(0);
+        record::read(conclusion).or_else(|| record::read(failure))
     }
 
-    pub(crate) fn fail(&self, failure: Failure) -> Failure {
-        let ended = record::write(&self.control(0).failure, failure.clone());
-        if ended == failure && self.kind == EngineKind::Processes {
+    pub(crate) fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
+        if !record::write(&self.control(0).failure, &failure, certainty) {
+            return self.failure().unwrap_or(failure);
+        }
+        if self.kind == EngineKind::Processes {
             launcher::tell(&failure);
         }
-        ended
+        failure
+    }
+
+    fn is_suspicion(&self) -> bool {
+        let Control { failure, conclusion, .. } = self.control(0);
+        record::is_suspicion(failure) && record::read(conclusion).is_none()
     }
 }
 
@@ -162,8 +170,16 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
         self.memory.failure()
     }
 
-    fn fail(&self, failure: Failure) -> Failure {
-        self.memory.fail(failure)
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
+        self.memory.fail(failure, certainty)
+    }
+
+    fn conclude(&self, failure: &Failure) {
+        record::write(&self.memory.control(0).conclusion, failure, Certainty::Known);
+    }
+
+    fn is_suspicion(&self) -> bool {
+        self.memory.is_suspicion()
     }
 
     fn post_deadlock(&self, waits: &[WaitReport]) {

@@ -107,8 +107,10 @@ class WorldError(ShoalError, RuntimeError):
 
 
 class DeadlockError(KernelFault, WorldError):
-    """Ranks wait for each other in vain; `waits` says, for every rank, what for; `rank` is the first at fault, as far as that
-    shows."""
+    """Ranks wait for each other in vain; `waits` says, for every rank, what for.
+
+    `rank` is the one at fault, as far as that shows.
+    """
 
 
 class AutotunerError(ShoalError):

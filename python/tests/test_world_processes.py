@@ -360,7 +360,9 @@ except shoal.WorldError as error:
 """
 
 
-@pytest.mark.parametrize("way", [launcher, pytest.param(lambda n: oshrun(n)[1:], marks=needs_oshrun)])
+@pytest.mark.parametrize(
+    "way", [launcher, pytest.param(lambda n: oshrun(n)[1:], marks=needs_oshrun)], ids=["processes", "oshrun"]
+)
 @pytest.mark.parametrize(("silent", "n"), [([1], 2), ([2], 3), ([0, 2], 4)])
 def test_all_name_the_ranks_that_do_not_answer(silent, n, way, tmp_path):
     process = start(way(n), SILENT, tmp_path, SILENT=" ".join(map(str, silent)))
@@ -372,6 +374,82 @@ def test_all_name_the_ranks_that_do_not_answer(silent, n, way, tmp_path):
     assert len(blames) == n - len(silent), output
     if way is launcher:
         assert re.search(rf"error: {who} {verb}: rank", output.splitlines()[-1]), output
+
+
+ASKED = """
+import os, signal, threading, time
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def wait_for(flag):
+    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=6).rank  # also to join, on a busy machine
+how, me = os.environ["HOW"], rank.rank
+flag = rank.symm_zeros(1, np.int64)
+if me == 0 and how == "dies while it asks":
+    threading.Timer(6.2, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+began = time.monotonic()
+try:
+    if me == 2 and how == "looks now and then":
+        while True:
+            rank.check()
+            time.sleep(0.01)
+    elif me == 2 and how == "dies while it asks":
+        time.sleep(60)
+    elif me == 1 and how == "in a stream":
+        stream = rank.stream()
+        flag[:] = 7
+        wait_for[(1,)](flag)
+        flag[:] = 0
+        stream.call(lambda: wait_for[(1,)](flag))
+        time.sleep(1)  # its wait is the first to begin
+        stream.synchronize()
+    elif me == 0 and how == "looks now and then":
+        rank.barrier()
+    elif me == 1 and how == "dies while it asks":
+        time.sleep(0.3)
+        wait_for[(1,)](flag)
+    else:
+        wait_for[(1,)](flag)
+except shoal.WorldError as error:
+    took = time.monotonic() - began
+    print(f"{me} blames {error.rank}, {took < 9}, {type(error).__name__}: {error}\\n", end="", flush=True)
+    raise
+"""
+
+
+def told(how, n, tmp_path):
+    process = start(launcher(n), ASKED, tmp_path, HOW=how)
+    output, _ = process.communicate(timeout=90)
+    blamed = dict(re.findall(r"(\d) blames (\d), True", output))
+    return blamed, output
+
+
+def test_all_name_the_same_rank_where_all_wait(tmp_path):
+    blamed, output = told("all wait", 3, tmp_path)
+    assert len(blamed) == 3 and len(set(blamed.values())) == 1, output
+    assert len(re.findall(r"\d blames \d, True, DeadlockError", output)) == 1, output
+    assert all(f"rank {rank}: in kernel `wait_for`" in output for rank in range(3)), output
+
+
+def test_a_rank_that_looks_now_and_then_is_named(tmp_path):
+    blamed, output = told("looks now and then", 3, tmp_path)
+    assert blamed == {"0": "2", "1": "2", "2": "2"}, output
+    assert re.search(r"rank 2 \(pid \d+\) (runs code of the host, while|did not come to)", output.splitlines()[-1]), (
+        output
+    )
+
+
+def test_a_kernel_of_a_stream_tells_what_it_waits_for(tmp_path):
+    blamed, output = told("in a stream", 2, tmp_path)
+    assert len(blamed) == 2 and len(set(blamed.values())) == 1, output
+    assert re.search(r"1 blames \d, True, \w+: (.*\n)*?.*rank 1[:,] in kernel `wait_for`", output), output
+
+
+def test_the_others_end_when_the_rank_that_asks_them_dies(tmp_path):
+    blamed, output = told("dies while it asks", 3, tmp_path)
+    assert list(blamed) == ["1"], output
 
 
 def test_errors_may_have_any_text(tmp_path):

@@ -436,7 +436,7 @@ impl LongWait {
     }
 
     /// It has lasted too long, and ends.
-    pub(crate) fn is_too_long(&self) {
+    pub fn is_too_long(&self) {
         if let Some(mut table) = self.group.0.table()
             && let Some(rank) = table.waits.iter().find(|entry| entry.id == self.id).map(|entry| entry.rank)
         {

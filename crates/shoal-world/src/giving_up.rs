@@ -19,13 +19,12 @@ use shoal_driver::{AwaitedValue, Doing, LaunchError, Verdict};
 use crate::engine::cuda::GpuRank;
 use crate::engine::{Awaited, Call, Certainty, Engine, EngineKind};
 use crate::error::{Failure, WorldError, listed_names, spell};
-use crate::launcher;
 use crate::rank::Rank;
 use crate::wait_report::{Idle, ReportKind, Told, WaitReport, by_fault};
 
-/// How long the others have to say what they wait for. Launchers give ranks a second after the first has failed.
+/// How long the others have to say what they wait for.
 pub(crate) const COLLECTING: Duration = Duration::from_millis(600);
-/// How long the others wait for what comes of that; who has not told by then has died.
+/// How long they wait for what comes of that. Launchers give ranks a second after the first has ended.
 pub(crate) const CONCLUDING: Duration = Duration::from_millis(800);
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
@@ -36,13 +35,13 @@ impl Rank {
     /// Unless all ranks share a process and all wait in launches, this ends the world.
     #[must_use]
     pub fn wait_in_vain(&self, stuck: &LaunchError) -> WorldError {
+        self.note_giving_up();
         let waits = told(stuck);
         let verdict = self.group().and_then(|group| group.take_verdict(self.rank()));
         if let Some(failure) = self.failure() {
             if matches!(stuck, LaunchError::Stuck { waiting, .. } if waiting.is_empty()) {
-                return ended_by(self.access(), Err(Idle::RunsKernel), failure);
+                return ended_by(self.access(), &Told::idle(Idle::RunsKernel), None, failure);
             }
-            self.access().post_wait(&waits.encode());
             return self.ended_in_kernel(&waits, failure);
         }
         if let Some(verdict) = verdict {
@@ -77,7 +76,7 @@ impl Rank {
                 Err(_) => {}
             }
         }
-        self.access().post_wait(&waits.encode());
+        self.access().post_report(&waits.encode());
         let reports = collect(self.access());
         if let Some(rank) = left() {
             let (who, why) = (self.access().name(rank), first_line(waits));
@@ -92,7 +91,7 @@ impl Rank {
     /// Ends the world because programs of this rank wait in vain.
     fn give_up(&self, waits: &Told) -> WorldError {
         // Before the world ends, so that whoever sees its end finds this.
-        self.access().post_wait(&waits.encode());
+        self.access().post_report(&waits.encode());
         let why = first_line(waits);
         // Others leave because the world ends.
         let left_alone = self.left_alone(why).filter(|_| self.engine() != EngineKind::Threads);
@@ -102,16 +101,13 @@ impl Rank {
             let reason = format!("{} gave up {why}", self.name());
             Failure { rank: self.rank(), reason }
         });
-        let ended = self.access().fail(suspicion.clone(), Certainty::Suspected);
-        if ended != suspicion {
-            return self.ended_in_kernel(waits, ended);
+        if let Err(earlier) = self.access().fail(suspicion.clone(), Certainty::Suspected) {
+            return self.ended_in_kernel(waits, earlier);
         }
         let mut waits = collect(self.access());
-        let culprit = silent(self.access(), &suspicion).or(left_alone);
-        if let Some(culprit) = &culprit {
-            waits.sort_by_key(|report| report.rank != culprit.rank);
-        }
-        conclude(self.access(), suspicion, culprit);
+        let culprit = culprit(self.access(), &waits, &suspicion).or(left_alone);
+        let failure = conclude(self.access(), culprit.unwrap_or(suspicion));
+        waits.sort_by_key(|report| report.rank != failure.rank);
         WorldError::Deadlock { waits }
     }
 
@@ -130,7 +126,7 @@ impl Rank {
     }
 
     fn ended_in_kernel(&self, waits: &Told, failure: Failure) -> WorldError {
-        ended(self.access(), Some(in_kernel(waits)), failure)
+        ended_by(self.access(), waits, Some(in_kernel(waits)), failure)
     }
 
     /// What programs of this rank waited for when the world ended, if they did.
@@ -143,32 +139,40 @@ impl Rank {
 /// What a rank says that waits for something, or would, in a world that has ended. If no rank could go on, all give the
 /// same report.
 pub(crate) fn ended(access: &dyn Engine, awaited: Option<Awaited>, failure: Failure) -> WorldError {
-    ended_by(access, awaited.ok_or(Idle::RunsHost), failure)
+    let told = awaited.as_ref().map_or_else(|| Told::idle(Idle::RunsHost), Told::from);
+    ended_by(access, &told, awaited, failure)
 }
 
-/// The same of a rank that waits, or does something else.
-fn ended_by(access: &dyn Engine, doing: Result<Awaited, Idle>, failure: Failure) -> WorldError {
+/// The same of a rank that tells what it does.
+fn ended_by(access: &dyn Engine, told: &Told, awaited: Option<Awaited>, failure: Failure) -> WorldError {
     if let Some(waits) = access.deadlock() {
         return WorldError::Deadlock { waits };
     }
-    if access.is_suspicion() {
-        access.post_wait(&doing.as_ref().map_or_else(|&idle| Told::idle(idle), Told::from).encode());
+    // Where all ranks are threads of this process, others know that it runs; another thread of the rank may wait.
+    let is_asked = access.is_undecided() && access.doing(access.rank()).is_none();
+    if told.kind != ReportKind::NotWaiting || is_asked {
+        access.post_report(&told.encode());
     }
-    let until = Instant::now() + CONCLUDING;
-    while access.is_suspicion() && Instant::now() < until {
-        std::thread::sleep(BETWEEN_LOOKS);
-    }
-    WorldError::failed(access.rank(), doing.ok(), access.failure().unwrap_or(failure))
+    WorldError::failed(access.rank(), awaited, concluded(access, failure))
 }
 
-/// Tells the other ranks, and whoever started them, who is at fault: the culprit that was found, or who was suspected.
-fn conclude(access: &dyn Engine, suspicion: Failure, culprit: Option<Failure>) -> Failure {
-    if let Some(culprit) = &culprit {
-        launcher::tell(culprit);
-    }
-    let failure = culprit.unwrap_or(suspicion);
+/// Tells all ranks who is at fault. Gives what they say.
+fn conclude(access: &dyn Engine, failure: Failure) -> Failure {
     access.conclude(&failure);
-    failure
+    // Another rank may have ended the world at the same time.
+    concluded(access, failure)
+}
+
+/// What has ended the world, once it is known who is at fault, or nobody finds out.
+fn concluded(access: &dyn Engine, suspicion: Failure) -> Failure {
+    let until = Instant::now() + CONCLUDING;
+    while access.is_undecided() {
+        if Instant::now() >= until {
+            access.conclude(&access.failure().unwrap_or_else(|| suspicion.clone()));
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    access.failure().unwrap_or(suspicion)
 }
 
 /// That another rank runs, as far as that is known, while this one has waited for too long, as is told.
@@ -183,34 +187,43 @@ pub(crate) fn held_up(access: &dyn Engine, waited: &str) -> Option<Failure> {
 /// What a rank waits for did not come: the world ends, unless it has. The rank that ends it tells what all others wait for.
 /// [`Rank::give_up_on`] is the same for what other threads of the rank wait for.
 pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
-    let WorldError::Failed { rank, awaited: Some(awaited), failure: suspicion, .. } = error else { return error };
-    let is_first = access.failure().is_none();
-    access.post_wait(&Told::from(&awaited).encode());
-    let first = access.fail(suspicion.clone(), Certainty::Suspected);
-    if !is_first || first != suspicion {
-        return ended(access, Some(awaited), first);
+    let WorldError::Failed { rank, awaited, failure: suspicion, .. } = error else { return error };
+    let Some(awaited) = awaited else { return ended(access, None, suspicion) };
+    // Before the world ends, so that whoever sees its end finds this.
+    access.post_report(&Told::from(&awaited).encode());
+    if let Err(earlier) = access.fail(suspicion.clone(), Certainty::Suspected) {
+        return ended(access, Some(awaited), earlier);
     }
     let mut others = collect(access);
-    // A rank that waits itself did not come either, but is not the one to blame.
-    let waits = access.wait_of(suspicion.rank).is_some();
-    let is_for_words = others.iter().any(|report| report.kind == ReportKind::ForWords);
     // What is in its own stream, no other rank has to bring.
     let is_own = matches!(awaited, Awaited::Stream { .. });
-    let is_open = !is_own && (waits || is_for_words) && !access.has_left(suspicion.rank);
-    let culprit = silent(access, &suspicion).filter(|_| is_open);
-    let failure = conclude(access, suspicion, culprit);
+    let culprit = culprit(access, &others, &suspicion).filter(|_| !is_own);
+    let failure = conclude(access, culprit.unwrap_or(suspicion));
     others.retain(|report| report.rank != rank);
     WorldError::Failed { rank, awaited: Some(awaited), failure, others }
 }
 
-/// That ranks have not said what they wait for, where ranks are processes: the others wait for them, whatever they wait for.
-fn silent(access: &dyn Engine, failure: &Failure) -> Option<Failure> {
-    let is_silent = |rank: &usize| access.wait_of(*rank).is_none() && !access.has_left(*rank);
-    let silent: Vec<usize> = (0..access.size()).filter(is_silent).collect();
-    let first = silent.first().filter(|_| access.kind() != EngineKind::Threads)?;
-    let who: Vec<String> = silent.iter().map(|&rank| access.name(rank)).collect();
-    let answer = if silent.len() == 1 { "does not answer" } else { "do not answer" };
-    Some(Failure { rank: *first, reason: format!("{} {answer}: {}", listed_names(&who), failure.reason) })
+/// Who does not wait, unless it is the one that is suspected: the others wait for it, whatever they wait for.
+fn culprit(access: &dyn Engine, reports: &[WaitReport], suspicion: &Failure) -> Option<Failure> {
+    let idle = |report: &&WaitReport| report.kind == ReportKind::NotWaiting && !access.has_left(report.rank);
+    let is_idle = |rank: usize| reports.iter().filter(idle).any(|report| report.rank == rank);
+    // One that waits for words did not come to a collective either, and is suspected with those that do not wait.
+    let is_for_words = reports.iter().any(|report| report.kind == ReportKind::ForWords);
+    if access.has_left(suspicion.rank) || is_idle(suspicion.rank) && !is_for_words {
+        return None;
+    }
+    let has_answered = |report: &&WaitReport| access.report_of(report.rank).is_some();
+    let silent: Vec<usize> =
+        reports.iter().filter(idle).filter(|report| !has_answered(report)).map(|report| report.rank).collect();
+    // Threads of this process need not answer.
+    if let Some(&rank) = silent.first().filter(|_| access.doing(access.rank()).is_none()) {
+        let who: Vec<String> = silent.iter().map(|&rank| access.name(rank)).collect();
+        let answer = if silent.len() == 1 { "does not answer" } else { "do not answer" };
+        return Some(Failure { rank, reason: format!("{} {answer}: {}", listed_names(&who), suspicion.reason) });
+    }
+    let WaitReport { rank, what, .. } = reports.iter().filter(idle).find(has_answered)?;
+    let does = what.trim_start_matches("it ");
+    Some(Failure { rank: *rank, reason: format!("{} {does}, while {}", access.name(*rank), suspicion.reason) })
 }
 
 /// Whether all other ranks that have not left say that they wait.
@@ -259,7 +272,8 @@ fn end_in_deadlock(access: &dyn Engine, waits: &[WaitReport]) {
         access.post_deadlock(waits);
     }
     let reason = format!("no rank could go on; {told}");
-    access.fail(Failure { rank: first.rank, reason }, Certainty::Known);
+    // What the world has failed of before counts.
+    let _ = access.fail(Failure { rank: first.rank, reason }, Certainty::Known);
 }
 
 /// What a rank has told in a collective.
@@ -269,7 +283,7 @@ pub(crate) fn gathered(rank: usize, told: &[u8]) -> Option<WaitReport> {
 
 /// What a rank has left to be read.
 fn posted(access: &dyn Engine, rank: usize) -> Option<Told> {
-    access.wait_of(rank).and_then(|text| Told::decode(&text))
+    access.report_of(rank).and_then(|text| Told::decode(&text))
 }
 
 fn first_line(waits: &Told) -> &str {
@@ -279,7 +293,7 @@ fn first_line(waits: &Told) -> &str {
 /// What every rank has told, after a while.
 fn collect(access: &dyn Engine) -> Vec<WaitReport> {
     let until = Instant::now() + COLLECTING;
-    let is_silent = |rank: usize| access.wait_of(rank).is_none() && !access.has_left(rank);
+    let is_silent = |rank: usize| access.report_of(rank).is_none() && !access.has_left(rank);
     while (0..access.size()).any(is_silent) && Instant::now() < until {
         std::thread::sleep(BETWEEN_LOOKS);
     }
@@ -289,7 +303,7 @@ fn collect(access: &dyn Engine) -> Vec<WaitReport> {
 /// What every rank has told until now; nothing if none has.
 pub(crate) fn told_by_all(access: &dyn Engine) -> Vec<WaitReport> {
     let reports = || (0..access.size()).map(|rank| told_by(access, rank)).collect();
-    access.deadlock().unwrap_or_else(|| match (0..access.size()).any(|rank| access.wait_of(rank).is_some()) {
+    access.deadlock().unwrap_or_else(|| match (0..access.size()).any(|rank| access.report_of(rank).is_some()) {
         true => by_fault(reports()),
         false => Vec::new(),
     })

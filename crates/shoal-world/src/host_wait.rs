@@ -76,6 +76,13 @@ impl<'a> HostWait<'a> {
         }
     }
 
+    /// The wait ends without what was waited for: until its next one, the rank is not one that runs.
+    pub(crate) fn is_too_long(&self) {
+        if let Some((entry, _)) = &self.entry {
+            entry.is_too_long();
+        }
+    }
+
     /// The look was in vain. Gives the verdict if all will be.
     pub(crate) fn in_vain(&self) -> Option<Arc<Verdict>> {
         let (entry, moves) = self.entry.as_ref()?;

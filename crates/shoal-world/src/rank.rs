@@ -11,7 +11,7 @@ use shoal_driver::{Acting, Actor, GroupMember, LaunchGroup, RankView, Transport}
 use crate::copy::copy;
 use crate::element::Element;
 use crate::engine::cuda::GpuRank;
-use crate::engine::{Call, Certainty, Engine, EngineKind};
+use crate::engine::{Awaited, Call, Certainty, Engine, EngineKind};
 use crate::error::{Failure, WorldError};
 use crate::giving_up;
 use crate::heap::{Heap, Symm};
@@ -340,7 +340,8 @@ impl Rank {
         self.member().as_ref().map(GroupMember::act)
     }
 
-    /// An error if the world has failed. For code that runs long without waiting for others.
+    /// An error if the world has failed. For code that runs long without waiting for others. Where a rank is still finding
+    /// out who is at fault, this waits for it, for 0.8 s at most.
     pub fn check(&self) -> Result<(), WorldError> {
         match self.failure() {
             None => Ok(()),
@@ -348,7 +349,15 @@ impl Rank {
         }
     }
 
-    /// Whether the world has failed. What [`Rank::check`] says may be found out only now.
+    /// The same for code that waits for a word of its own memory, such as `the word at 0x7f00 == 1`, by looking at it.
+    pub fn check_waiting(&self, condition: String) -> Result<(), WorldError> {
+        match self.failure() {
+            None => Ok(()),
+            Some(failure) => Err(giving_up::ended(self.access(), Some(Awaited::Word { condition }), failure)),
+        }
+    }
+
+    /// Whether the world has failed. This waits for nothing.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.failure().is_some()
@@ -386,7 +395,7 @@ impl Rank {
     }
 
     pub(crate) fn end_world(&self, failure: Failure) -> Failure {
-        self.0.engine.fail(failure, Certainty::Known)
+        self.0.engine.fail(failure.clone(), Certainty::Known).err().unwrap_or(failure)
     }
 
     /// What ended the world, if something did.

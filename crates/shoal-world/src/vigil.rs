@@ -110,7 +110,7 @@ impl Vigil {
 
     /// Whether programs that stand so wait in vain: the world has ended, or will not end their waits.
     pub fn is_in_vain(&mut self, standing: Standing) -> bool {
-        if self.rank.failure().is_some() {
+        if self.rank.has_failed() {
             return true;
         }
         let access = self.rank.access();

@@ -62,7 +62,7 @@ def _meet_under_oshrun() -> None:
     rank = acting_rank()
     with socket.socket() as listener:
         listener.bind(("", 0))
-        host = "127.0.0.1" if rank.node.size == rank.num_ranks else socket.gethostbyname(socket.gethostname())
+        host = "127.0.0.1" if rank.node.size == rank.num_ranks else _address_for_other_hosts()
         address, port = rank.broadcast((host, listener.getsockname()[1]))
     os.environ.update(
         RANK=str(rank.rank),
@@ -73,6 +73,16 @@ def _meet_under_oshrun() -> None:
         MASTER_PORT=str(port),
         SHOAL_ENGINE="openshmem",
     )
+
+
+def _address_for_other_hosts() -> str:
+    """The address that packets to another network leave from; a host's own name often means the loopback interface."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outward:
+        try:
+            outward.connect(("192.0.2.1", 9))  # an address for documentation; nothing is sent
+            return str(outward.getsockname()[0])
+        except OSError:
+            return socket.gethostbyname(socket.gethostname())
 
 
 def init_nvshmem_by_torch_process_group(pg: Any) -> None:

@@ -244,10 +244,13 @@ class World:
     def _wait_for_end(self, done: threading.Event) -> WorldError | None:
         """Waits for the end of all ranks. When the world fails and they do not end soon: why."""
         while not done.wait(_LOOK):
+            rank = self.ranks[0]
+            if not rank._native.has_failed() or done.wait(_GRACE):
+                continue
             try:
-                self.ranks[0].check()
+                rank.check()
             except WorldError as error:
-                return None if done.wait(_GRACE) else error
+                return error
         return None
 
     def __repr__(self) -> str:

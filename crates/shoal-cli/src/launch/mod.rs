@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// When a rank has failed, the others get this time to notice, and to say what they were waiting for.
 const NOTICE: Duration = Duration::from_secs(1);
 /// The time that the rank which others blame has to end by itself. A rank that gives up needs some to ask the others.
-const BLAMED: Duration = Duration::from_millis(800);
+const BLAMED: Duration = Duration::from_secs(1);
 /// The time between asking a rank to end and killing it.
 const GRACE: Duration = Duration::from_secs(5);
 

@@ -184,9 +184,20 @@ impl RankObject {
         StreamObject::new(py, &self.0)
     }
 
-    /// Raises what ended the world, if something did.
-    fn check(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.rank().check().map_err(|error| errors::world(py, &error))
+    /// Raises what ended the world, if something did. Whoever waits for something meanwhile says what for.
+    #[pyo3(signature = (awaited=None))]
+    fn check(&self, py: Python<'_>, awaited: Option<String>) -> PyResult<()> {
+        let rank = self.0.rank();
+        if !rank.has_failed() {
+            return Ok(());
+        }
+        let check = || awaited.map_or_else(|| rank.check(), |awaited| rank.check_waiting(awaited));
+        py.detach(check).map_err(|error| errors::world(py, &error))
+    }
+
+    /// Whether something has ended the world.
+    fn has_failed(&self) -> bool {
+        self.0.rank().has_failed()
     }
 
     /// Raises what ended a stream that was dropped, if nobody has heard of it.

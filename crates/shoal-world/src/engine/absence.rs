@@ -44,12 +44,13 @@ pub(crate) fn why_incomplete(
         return None;
     }
     let late: Vec<usize> = missing().collect();
+    let &first = late.first()?;
     let names: Vec<String> = late.iter().map(|&rank| access.name(rank)).collect();
     let (names, me, waited) = (listed_names(&names), access.name(access.rank()), spell(patience.limit));
     let reason = format!("{names} did not come to {call} of {}: {me} waited {waited}", route.team);
     // One that waits itself did not come either, but is not the one to blame.
     match late.iter().find(|&&rank| giving_up::runs(access, rank).is_some()) {
         Some(&rank) => Some(Failure { rank, reason }),
-        None => giving_up::held_up(access, &reason).or(late.first().map(|&rank| Failure { rank, reason })),
+        None => Some(giving_up::held_up(access, &reason).unwrap_or(Failure { rank: first, reason })),
     }
 }

@@ -221,7 +221,7 @@ impl GpuRank {
             (Ok(()), Some(failure)) => {
                 let waits = stuck.map(|stuck| giving_up::told(&stuck));
                 if let Some(waits) = &waits {
-                    self.host.control(self.rank).wait.write(&waits.encode());
+                    self.host.control(self.rank).report.write(&waits.encode());
                 }
                 WorldError::failed(self.rank, waits.as_ref().map(giving_up::in_kernel), failure)
             }
@@ -308,8 +308,8 @@ impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
         if !matches!(**stuck, LaunchError::Stuck { .. }) {
             return error;
         }
-        let own_waits = giving_up::told(stuck).encode();
-        match self.host.exchange(route, Call::GivesUp, own_waits.as_bytes()) {
+        let own_waits = giving_up::told(stuck);
+        match self.host.exchange(route, Call::GivesUp, own_waits.encode().as_bytes()) {
             Ok(reports) => {
                 let reports = route.members.iter().zip(&reports);
                 WorldError::Deadlock {
@@ -317,9 +317,9 @@ impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
                 }
             }
             Err(deadlock @ WorldError::Deadlock { .. }) => deadlock,
-            Err(WorldError::Failed { failure, .. }) => {
-                self.host.fail(failure, Certainty::Known);
-                error
+            Err(WorldError::Failed { rank, failure, .. }) => {
+                let awaited = Some(giving_up::in_kernel(&own_waits));
+                giving_up::unmet(self, WorldError::failed(rank, awaited, failure))
             }
             Err(_) => error,
         }
@@ -390,7 +390,7 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
         self.host.failure()
     }
 
-    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Result<(), Failure> {
         self.host.fail(failure, certainty)
     }
 
@@ -398,8 +398,8 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
         self.host.conclude(failure);
     }
 
-    fn is_suspicion(&self) -> bool {
-        self.host.is_suspicion()
+    fn is_undecided(&self) -> bool {
+        self.host.is_undecided()
     }
 
     fn post_deadlock(&self, waits: &[WaitReport]) {
@@ -410,12 +410,12 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
         self.host.deadlock()
     }
 
-    fn post_wait(&self, wait: &str) {
-        self.host.post_wait(wait);
+    fn post_report(&self, report: &str) {
+        self.host.post_report(report);
     }
 
-    fn wait_of(&self, rank: usize) -> Option<String> {
-        self.host.wait_of(rank)
+    fn report_of(&self, rank: usize) -> Option<String> {
+        self.host.report_of(rank)
     }
 
     fn beat(&self, beat: Option<Beat>) {

@@ -28,8 +28,8 @@ pub(crate) mod threads;
 /// Teams that a rank can be a member of at the same time.
 pub(crate) const TEAM_SLOTS: usize = 64;
 
-/// Bytes that a rank can tell of what it waits for.
-pub(crate) const WAIT_BYTES: usize = 4088;
+/// Bytes that a rank can tell of what it was doing when the world failed.
+pub(crate) const REPORT_BYTES: usize = 4088;
 
 /// The engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -141,15 +141,16 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// What ended the world, if something did. A suspicion until there is a [conclusion](Engine::conclude).
     fn failure(&self) -> Option<Failure>;
 
-    /// Ends the world: every rank that waits, now or later, gets an error with this reason. The first failure counts;
-    /// it is the one returned. Whoever ends the world by a suspicion comes to a [conclusion](Engine::conclude).
-    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure;
+    /// Ends the world: every rank that waits, now or later, gets an error with this reason, and whoever started the ranks
+    /// is told. The first failure counts: an error is an earlier one. Whoever ends the world by a suspicion comes to a
+    /// [conclusion](Engine::conclude).
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Result<(), Failure>;
 
-    /// What this rank has found out, whose suspicion has ended the world: from now on that is the [failure](Engine::failure).
+    /// What was found out of a suspicion that has ended the world: from now on that is the [failure](Engine::failure).
     fn conclude(&self, failure: &Failure);
 
     /// Whether who is at fault is still being found out.
-    fn is_suspicion(&self) -> bool;
+    fn is_undecided(&self) -> bool;
 
     /// Says what every rank waited for when none could go on, before the world [ends](Engine::fail) by that.
     fn post_deadlock(&self, _waits: &[WaitReport]) {}
@@ -159,12 +160,12 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Tells all ranks what this one waits for in vain, now that the world has failed; as much of it as there is room for.
-    /// What a rank tells first counts.
-    fn post_wait(&self, wait: &str);
+    /// Tells all ranks what this one was doing when the world failed, mostly what it waited for; as much of it as there is
+    /// room for. What a rank tells first counts.
+    fn post_report(&self, report: &str);
 
-    /// What a rank was waiting for when the world failed, if it has told.
-    fn wait_of(&self, rank: usize) -> Option<String>;
+    /// What a rank was doing when the world failed, if it has told.
+    fn report_of(&self, rank: usize) -> Option<String>;
 
     /// Tells all ranks that this one waits and nothing of it moves, or that it does no more.
     fn beat(&self, beat: Option<Beat>);

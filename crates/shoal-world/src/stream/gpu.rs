@@ -149,7 +149,7 @@ impl GpuStream {
         let timeout = rank.options().timeout;
         let interrupt = {
             let rank = rank.clone();
-            Interrupt::new(move || rank.failure().is_some())
+            Interrupt::new(move || rank.has_failed())
         };
         let ended = self.stream.synchronize_within(Some(timeout), Some(&interrupt));
         let waits = std::mem::take(&mut *self.lock());

@@ -69,7 +69,7 @@ impl Drop for Stream {
         }
         // Memory of the rank may go next. The others know that this one waits.
         self.finish();
-        let has_failed = self.rank.failure().is_some();
+        let has_failed = self.rank.has_failed();
         match self.queue.end().wait(&self.rank) {
             // What ended the stream itself, the queue tells.
             Ok(()) | Err(WorldError::Stream { .. }) => self.queue.join(),

@@ -89,8 +89,10 @@ fn all_name_the_rank_that_runs_not_one_that_waits_too() {
         let blamed = std::sync::Mutex::new(Vec::new());
         let runs = n - 1;
         let result = impatient(n).run(|rank| {
+            // Threads start late.
+            rank.barrier()?;
             let waits = match rank.rank() {
-                // Not as long as it would have to.
+                // Until somebody has given up on it.
                 waiting if waiting == runs => {
                     while !rank.has_failed() {
                         std::thread::yield_now();

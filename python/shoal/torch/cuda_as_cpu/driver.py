@@ -146,8 +146,8 @@ def _waiting(bits: int, success: Any) -> Any:
         rank = find_rank()
         deadline, pause = time.monotonic() + (rank._native.timeout if rank is not None else _TIMEOUT), _FIRST_SLEEP
         while not holds(there.value, value, how):
-            if rank is not None:
-                rank.check()
+            if rank is not None and rank._native.has_failed():
+                rank._native.check(f"{value} at {addr:#x}, where {there.value} is")
             if time.monotonic() > deadline:
                 raise WorldError(
                     f"a stream waited in vain for {value} at {addr:#x}, where {there.value} is; streams run at once "

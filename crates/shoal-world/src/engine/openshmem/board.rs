@@ -5,7 +5,7 @@
 //!  a word for each rank       whether it waits, and nothing of it moves
 //!  a record for each rank     what it says has ended the world
 //!  a record for each rank     what it has found out afterwards, if that was a suspicion
-//!  a record for each rank     what it was waiting for then
+//!  a record for each rank     what it was doing then
 //!  for each team slot         a word for each rank: the last round that it has arrived in
 //!                             two boxes for each rank: what it says in even and in odd rounds
 //! ```
@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use shoal_driver::Transport;
 
 use super::port::Port;
-use crate::engine::{Certainty, TEAM_SLOTS, WAIT_BYTES};
+use crate::engine::{Certainty, REPORT_BYTES, TEAM_SLOTS};
 use crate::error::Failure;
 use crate::options::PAGE;
 
@@ -27,8 +27,8 @@ const RECORD: usize = 512;
 const RECORD_HEAD: usize = 3 * WORD;
 const KNOWN: u64 = 1;
 const SUSPECTED: u64 = 2;
-/// A record of a wait: its bytes plus one, then they.
-const WAIT: usize = WORD + WAIT_BYTES;
+/// A report: its bytes plus one, then they.
+const REPORT: usize = WORD + REPORT_BYTES;
 /// A box: the call, the length of the whole message, as much of the message as fits.
 const BOX: usize = 1024;
 const BOX_HEAD: usize = 2 * WORD;
@@ -86,13 +86,13 @@ impl Board {
         self.failure_at(self.ranks) + source * RECORD
     }
 
-    fn wait_at(self, source: usize) -> usize {
-        self.conclusion_at(self.ranks).next_multiple_of(WAIT) + source * WAIT
+    fn report_at(self, source: usize) -> usize {
+        self.conclusion_at(self.ranks).next_multiple_of(REPORT) + source * REPORT
     }
 
     fn slot_at(self, slot: usize) -> usize {
         let bytes = (self.ranks * WORD).next_multiple_of(BOX) + self.ranks * 2 * BOX;
-        self.wait_at(self.ranks).next_multiple_of(BOX) + slot * bytes
+        self.report_at(self.ranks).next_multiple_of(BOX) + slot * bytes
     }
 
     pub(super) fn arrival_at(self, slot: usize, source: usize) -> usize {
@@ -174,20 +174,20 @@ impl Board {
         port.quiet();
     }
 
-    /// What a rank was waiting for when the world failed, if it has told.
-    pub(super) fn read_wait(self, port: &Port, source: usize) -> Option<String> {
-        let at = self.wait_at(source);
-        let bytes = (port.own_word(at).load(Ordering::Acquire) as usize).checked_sub(1)?.min(WAIT_BYTES);
+    /// What a rank was doing when the world failed, if it has told.
+    pub(super) fn read_report(self, port: &Port, source: usize) -> Option<String> {
+        let at = self.report_at(source);
+        let bytes = (port.own_word(at).load(Ordering::Acquire) as usize).checked_sub(1)?.min(REPORT_BYTES);
         Some(String::from_utf8_lossy(&port.read_own(at + WORD, bytes)).into_owned())
     }
 
-    /// Tells all ranks what this one was waiting for.
-    pub(super) fn write_wait(self, port: &Port, source: usize, wait: &str) {
-        let wait = &wait[..wait.floor_char_boundary(WAIT_BYTES)];
-        let at = self.wait_at(source);
+    /// Tells all ranks what this one was doing.
+    pub(super) fn write_report(self, port: &Port, source: usize, report: &str) {
+        let report = &report[..report.floor_char_boundary(REPORT_BYTES)];
+        let at = self.report_at(source);
         for peer in 0..self.ranks {
-            port.write(peer, at + WORD, wait.as_bytes());
-            port.set(peer, at, wait.len() as u64 + 1);
+            port.write(peer, at + WORD, report.as_bytes());
+            port.set(peer, at, report.len() as u64 + 1);
         }
         port.quiet();
     }
@@ -211,8 +211,8 @@ mod tests {
             let board = Board::new(ranks);
             assert!(board.state_at(ranks) <= board.beat_at(0) && board.beat_at(ranks) <= board.failure_at(0));
             assert!(board.failure_at(ranks) <= board.conclusion_at(0));
-            assert!(board.conclusion_at(ranks) <= board.wait_at(0));
-            assert!(board.wait_at(ranks) <= board.slot_at(0));
+            assert!(board.conclusion_at(ranks) <= board.report_at(0));
+            assert!(board.report_at(ranks) <= board.slot_at(0));
             assert!(board.arrival_at(0, ranks) <= board.box_at(0, 0, 0));
             assert_eq!(board.box_at(0, ranks - 1, 1) + BOX, board.slot_at(1));
             assert!(board.slot_at(TEAM_SLOTS) <= board.bytes() && board.bytes().is_multiple_of(PAGE));

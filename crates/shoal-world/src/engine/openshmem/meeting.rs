@@ -23,7 +23,7 @@ use crate::options::{PAGE, WorldOptions};
 /// Bytes of a card: seven words, of which the last is written later than the others.
 const CARD: usize = 64;
 /// Changes with the layout of boards and cards.
-const PROTOCOL: u64 = 3;
+const PROTOCOL: u64 = 4;
 
 /// Meets the other ranks.
 pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Shared, WorldError> {
@@ -99,8 +99,9 @@ impl Wanted {
             symmetric: self.layout.symmetric,
             pad: self.layout.pad,
             timeout: self.options.timeout,
-            has_posted_wait: AtomicBool::new(false),
-            failure: Mutex::new(None),
+            has_posted_report: AtomicBool::new(false),
+            ending: Mutex::new(()),
+            is_settled: AtomicBool::new(false),
         })
     }
 

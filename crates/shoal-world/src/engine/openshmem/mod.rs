@@ -60,16 +60,17 @@ pub(crate) struct Shared {
     symmetric: usize,
     pad: usize,
     timeout: Duration,
-    /// Whether this rank has said what it waits for: the first thing counts.
-    has_posted_wait: AtomicBool,
-    /// What ended the world, as this rank heard of it first, and who told.
-    failure: Mutex<Option<Told>>,
+    /// Whether this rank has said what it was doing: the first thing counts.
+    has_posted_report: AtomicBool,
+    /// One thread of this rank at a time ends the world.
+    ending: Mutex<()>,
+    /// This rank waits no more for who finds out why the world has ended.
+    is_settled: AtomicBool,
 }
 
 /// What a rank says has ended the world.
-#[derive(Debug, Clone)]
-struct Told {
-    by: usize,
+struct Ending {
+    told_by: usize,
     failure: Failure,
     certainty: Certainty,
 }
@@ -109,35 +110,33 @@ impl Shared {
         self.port.quiet();
     }
 
-    /// What ended the world, as this rank heard of it first.
-    fn told(&self) -> Option<Told> {
-        let mut known = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.is_none() {
-            *known = (0..self.size).find_map(|by| {
-                let (failure, certainty) = self.board.read_failure(&self.port, by)?;
-                Some(Told { by, failure, certainty })
-            });
-        }
-        known.clone()
+    /// What ended the world. Several ranks may say so at the same time: the first of them counts, for all who have heard
+    /// of it.
+    fn ending(&self) -> Option<Ending> {
+        (0..self.size).find_map(|told_by| {
+            let (failure, certainty) = self.board.read_failure(&self.port, told_by)?;
+            Some(Ending { told_by, failure, certainty })
+        })
     }
 
     /// What ended the world, if something did.
     fn failure(&self) -> Option<Failure> {
-        let Told { by, failure, .. } = self.told()?;
-        self.board.read_conclusion(&self.port, by).or(Some(failure))
+        let Ending { told_by, failure, .. } = self.ending()?;
+        self.board.read_conclusion(&self.port, told_by).or(Some(failure))
     }
 
     /// The process of this rank ends in the middle of the world.
     fn exits(&self) {
         let reason = format!("{} exited without leaving the world", self.names[self.rank]);
-        self.fail(Failure { rank: self.rank, reason }, Certainty::Known);
+        // What the world has failed of before counts.
+        let _ = self.fail(Failure { rank: self.rank, reason }, Certainty::Known);
         self.publish_state(RankState::Left);
     }
 
     /// Whether all ranks of a world that has failed say within a time what they were waiting for, or leave.
     fn all_answer(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
-        let answers = |rank: usize| self.has_left(rank) || self.board.read_wait(&self.port, rank).is_some();
+        let answers = |rank: usize| self.has_left(rank) || self.board.read_report(&self.port, rank).is_some();
         while !(0..self.size).all(answers) {
             if Instant::now() >= until {
                 return false;
@@ -148,20 +147,14 @@ impl Shared {
     }
 
     /// Ends the world, on all ranks.
-    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Result<(), Failure> {
+        let _alone = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(earlier) = self.failure() {
-            return earlier;
-        }
-        {
-            let mut known = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(earlier) = &*known {
-                return earlier.failure.clone();
-            }
-            *known = Some(Told { by: self.rank, failure: failure.clone(), certainty });
+            return Err(earlier);
         }
         self.board.write_failure(&self.port, self.rank, &failure, certainty);
         launcher::tell(&failure);
-        failure
+        Ok(())
     }
 }
 
@@ -222,28 +215,37 @@ impl Engine for OpenShmemEngine {
         self.0.failure()
     }
 
-    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Result<(), Failure> {
         self.0.fail(failure, certainty)
     }
 
+    /// For all ranks if this one had the suspicion, or else for itself.
     fn conclude(&self, failure: &Failure) {
-        self.0.board.write_conclusion(&self.0.port, self.0.rank, failure);
-    }
-
-    fn is_suspicion(&self) -> bool {
-        self.0.told().is_some_and(|told| {
-            told.certainty == Certainty::Suspected && self.0.board.read_conclusion(&self.0.port, told.by).is_none()
-        })
-    }
-
-    fn post_wait(&self, wait: &str) {
-        if !self.0.has_posted_wait.swap(true, Ordering::AcqRel) {
-            self.0.board.write_wait(&self.0.port, self.0.rank, wait);
+        let Shared { rank, board, port, .. } = &*self.0;
+        if board.read_failure(port, *rank).is_some() {
+            board.write_conclusion(port, *rank, failure);
+            launcher::tell(failure);
+        } else {
+            self.0.is_settled.store(true, Ordering::Release);
         }
     }
 
-    fn wait_of(&self, rank: usize) -> Option<String> {
-        self.0.board.read_wait(&self.0.port, rank)
+    fn is_undecided(&self) -> bool {
+        let Shared { board, port, is_settled, .. } = &*self.0;
+        let is_open = |ending: Ending| {
+            ending.certainty == Certainty::Suspected && board.read_conclusion(port, ending.told_by).is_none()
+        };
+        !is_settled.load(Ordering::Acquire) && self.0.ending().is_some_and(is_open)
+    }
+
+    fn post_report(&self, report: &str) {
+        if !self.0.has_posted_report.swap(true, Ordering::AcqRel) {
+            self.0.board.write_report(&self.0.port, self.0.rank, report);
+        }
+    }
+
+    fn report_of(&self, rank: usize) -> Option<String> {
+        self.0.board.read_report(&self.0.port, rank)
     }
 
     fn beat(&self, beat: Option<Beat>) {

@@ -75,7 +75,8 @@ fn watch(memory: &SharedMemory, stop: &OwnedFd, mut others: Vec<(usize, OwnedFd)
             at += 1;
             if is_ready[at] && !memory.has_left(*rank) {
                 let reason = format!("{} died, or exited without leaving the world", memory.name(*rank));
-                memory.fail(Failure { rank: *rank, reason }, Certainty::Known);
+                // What the world has failed of before counts.
+                let _ = memory.fail(Failure { rank: *rank, reason }, Certainty::Known);
             }
             !is_ready[at]
         });

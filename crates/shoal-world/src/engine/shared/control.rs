@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::words::Words;
-use crate::engine::{TEAM_SLOTS, WAIT_BYTES};
+use crate::engine::{REPORT_BYTES, TEAM_SLOTS};
 
 /// Words of what a rank tells all others when it joins: which GPU it has, and where NVSHMEM's ranks meet.
 pub(crate) const NOTE_WORDS: usize = 18;
@@ -23,8 +23,8 @@ pub(crate) struct Control {
     pub(crate) failure: FailureRecord,
     /// What was found out afterwards, if the failure is a suspicion; only that of rank 0 is used.
     pub(crate) conclusion: FailureRecord,
-    /// What the rank was waiting for when the world failed.
-    pub(crate) wait: WaitRecord,
+    /// What the rank was doing when the world failed.
+    pub(crate) report: ReportRecord,
     /// Mailboxes for the rank's teams.
     pub(crate) teams: [TeamSlot; TEAM_SLOTS],
 }
@@ -92,23 +92,23 @@ pub(crate) const PAYLOAD: usize = Words::<126>::CAPACITY;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct FailureRecord {
-    /// 0: nothing; 1: being written; 2: written; 3: written, a suspicion.
+    /// See [`record`].
     phase: AtomicU32,
     rank: AtomicU32,
     length: AtomicU32,
     reason: Words<60>,
 }
 
-/// What a rank was waiting for, told once: several of its threads may want to.
+/// What a rank was doing, told once: several of its threads may want to.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct WaitRecord {
+pub(crate) struct ReportRecord {
     /// Its bytes, plus one; 0: nothing is told.
     length: AtomicU32,
-    text: Words<{ WAIT_BYTES / 8 }>,
+    text: Words<{ REPORT_BYTES / 8 }>,
 }
 
-impl WaitRecord {
+impl ReportRecord {
     const WRITING: u32 = u32::MAX;
 
     pub(crate) fn read(&self) -> Option<String> {
@@ -123,7 +123,7 @@ impl WaitRecord {
         if self.length.compare_exchange(0, Self::WRITING, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return;
         }
-        let text = &text[..text.floor_char_boundary(WAIT_BYTES)];
+        let text = &text[..text.floor_char_boundary(REPORT_BYTES)];
         self.text.write(text.as_bytes());
         self.length.store(text.len() as u32 + 1, Ordering::Release);
     }
@@ -144,6 +144,21 @@ pub(super) mod record {
     /// A writer that takes longer was killed while it wrote.
     const PATIENCE: Duration = Duration::from_millis(200);
 
+    /// What is written, without waiting for who writes it.
+    pub(in crate::engine::shared) fn read_written(record: &FailureRecord) -> Option<Failure> {
+        if !is_written(record) {
+            return None;
+        }
+        let mut reason = Vec::new();
+        record.reason.read(record.length.load(Ordering::Relaxed) as usize, &mut reason);
+        let reason = String::from_utf8_lossy(&reason).into_owned();
+        Some(Failure { rank: record.rank.load(Ordering::Relaxed) as usize, reason })
+    }
+
+    pub(in crate::engine::shared) fn is_written(record: &FailureRecord) -> bool {
+        matches!(record.phase.load(Ordering::Acquire), WRITTEN | SUSPECTED)
+    }
+
     pub(in crate::engine::shared) fn read(record: &FailureRecord) -> Option<Failure> {
         if record.phase.load(Ordering::Acquire) == EMPTY {
             return None;
@@ -156,10 +171,7 @@ pub(super) mod record {
             }
             std::thread::yield_now();
         }
-        let mut reason = Vec::new();
-        record.reason.read(record.length.load(Ordering::Relaxed) as usize, &mut reason);
-        let reason = String::from_utf8_lossy(&reason).into_owned();
-        Some(Failure { rank: record.rank.load(Ordering::Relaxed) as usize, reason })
+        read_written(record)
     }
 
     pub(in crate::engine::shared) fn is_suspicion(record: &FailureRecord) -> bool {

@@ -134,6 +134,7 @@ impl Round<'_> {
                 break Ok(());
             }
             if let Some(failure) = trouble {
+                wait.is_too_long();
                 break Err(self.failed(failure));
             }
             if self.memory.has_lost_a_process() {

@@ -105,22 +105,32 @@ impl SharedMemory {
 
     pub(crate) fn failure(&self) -> Option<Failure> {
         let Control { failure, conclusion, .. } = self.control(0);
-        record::read(conclusion).or_else(|| record::read(failure))
+        record::read_written(conclusion).or_else(|| record::read(failure))
     }
 
-    pub(crate) fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
-        if !record::write(&self.control(0).failure, &failure, certainty) {
-            return self.failure().unwrap_or(failure);
+    pub(crate) fn fail(&self, failure: Failure, certainty: Certainty) -> Result<(), Failure> {
+        match record::write(&self.control(0).failure, &failure, certainty) {
+            true => self.tell_launcher(&failure),
+            false => return Err(self.failure().unwrap_or(failure)),
         }
-        if self.kind == EngineKind::Processes {
-            launcher::tell(&failure);
-        }
-        failure
+        Ok(())
     }
 
-    fn is_suspicion(&self) -> bool {
+    fn conclude(&self, failure: &Failure) {
+        if record::write(&self.control(0).conclusion, failure, Certainty::Known) {
+            self.tell_launcher(failure);
+        }
+    }
+
+    fn is_undecided(&self) -> bool {
         let Control { failure, conclusion, .. } = self.control(0);
-        record::is_suspicion(failure) && record::read(conclusion).is_none()
+        record::is_suspicion(failure) && !record::is_written(conclusion)
+    }
+
+    fn tell_launcher(&self, failure: &Failure) {
+        if self.kind == EngineKind::Processes {
+            launcher::tell(failure);
+        }
     }
 }
 
@@ -170,16 +180,16 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
         self.memory.failure()
     }
 
-    fn fail(&self, failure: Failure, certainty: Certainty) -> Failure {
+    fn fail(&self, failure: Failure, certainty: Certainty) -> Result<(), Failure> {
         self.memory.fail(failure, certainty)
     }
 
     fn conclude(&self, failure: &Failure) {
-        record::write(&self.memory.control(0).conclusion, failure, Certainty::Known);
+        self.memory.conclude(failure);
     }
 
-    fn is_suspicion(&self) -> bool {
-        self.memory.is_suspicion()
+    fn is_undecided(&self) -> bool {
+        self.memory.is_undecided()
     }
 
     fn post_deadlock(&self, waits: &[WaitReport]) {
@@ -190,12 +200,12 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
         self.memory.deadlock.get().cloned()
     }
 
-    fn post_wait(&self, wait: &str) {
-        self.memory.control(self.rank).wait.write(wait);
+    fn post_report(&self, report: &str) {
+        self.memory.control(self.rank).report.write(report);
     }
 
-    fn wait_of(&self, rank: usize) -> Option<String> {
-        self.memory.control(rank).wait.read()
+    fn report_of(&self, rank: usize) -> Option<String> {
+        self.memory.control(rank).report.read()
     }
 
     fn beat(&self, beat: Option<Beat>) {

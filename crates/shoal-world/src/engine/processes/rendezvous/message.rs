@@ -3,9 +3,11 @@
 use super::Joining;
 use super::packet::MAX_BYTES;
 use crate::engine::Segments;
+use crate::engine::shared::Control;
 
-/// The first bytes of a rank's greeting: the protocol and its version.
-const MAGIC: &[u8; 8] = b"shoalw02";
+/// The first bytes of a rank's greeting: the protocol and its version, which changes with what ranks share.
+const MAGIC: &[u8; 8] = b"shoalw03";
+const _: () = assert!(size_of::<Control>() == 140_416, "the version changes with the control block");
 
 /// A rank's greeting to rank 0; its handles come along.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,13 +72,7 @@ pub(super) enum Word {
 impl Word {
     pub(super) fn encode(&self) -> Vec<u8> {
         match self {
-            Word::Refused(reason) => {
-                let mut end = reason.len().min(MAX_BYTES - 1);
-                while !reason.is_char_boundary(end) {
-                    end -= 1;
-                }
-                [b"r", &reason.as_bytes()[..end]].concat()
-            }
+            Word::Refused(reason) => [b"r", &reason.as_bytes()[..reason.floor_char_boundary(MAX_BYTES - 1)]].concat(),
             Word::Members { first, count } => {
                 [b"m".as_slice(), &(*first as u64).to_le_bytes(), &(*count as u64).to_le_bytes()].concat()
             }

@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from thread_worlds import run_script, world
+from thread_worlds import world
 
 import shoal
 import shoal.language as tl
@@ -385,45 +385,6 @@ def test_signal_pads_are_zero_and_checked():
         return True
 
     assert all(world(2, pad_slots=64).run(pads))
-
-
-FORK = """
-import os, sys, numpy as np, shoal
-
-world = shoal.World.threads(2, heap_bytes=1 << 20)
-
-def use(rank):
-    x = rank.symm_zeros(1, np.int32)
-    rank.barrier()
-    if rank.rank == 1:
-        return rank.barrier()
-    child = os.fork()
-    if child == 0:
-        x[0] = 1                       # the memory is shared or its own copy, but there
-        try:
-            rank.barrier()
-        except RuntimeError as error:
-            os._exit(0 if "is not a rank" in str(error) else 3)
-        os._exit(4)
-    status = os.waitpid(child, 0)[1]
-    rank.barrier()
-    return os.waitstatus_to_exitcode(status)
-
-assert world.run(use) == [0, None]
-child = os.fork()
-if child == 0:
-    try:
-        world.run(use)
-    except RuntimeError as error:
-        os._exit(0 if "forked child" in str(error) else 3)
-    os._exit(4)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-def test_a_forked_child_is_no_rank(tmp_path):
-    done = run_script(FORK, tmp_path)
-    assert done.returncode == 0, done.stderr
 
 
 def test_bad_worlds_say_why():

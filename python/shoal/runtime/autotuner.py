@@ -12,6 +12,7 @@ import functools
 import inspect
 import math
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,6 +59,17 @@ def _code_of(kernel: Any, config: Config) -> Any:
     return tuple(kernel.signature.items()) if _is_for_cpu(kernel) else config
 
 
+class _OfThread(threading.local):
+    """What the launch of a thread has: several launch at the same time where ranks are threads."""
+
+    def __init__(self) -> None:
+        self.nargs: dict[str, Any] | None = None
+        # What a measurement changed is put back from these.
+        self.restore_copies: dict[str, Any] = {}
+        # Why configurations cannot be used, of the tuning that runs.
+        self.failures: dict[Config, Exception] = {}
+
+
 class Autotuner(KernelInterface):
     """A kernel that picks its configuration by measuring.
 
@@ -96,8 +108,7 @@ class Autotuner(KernelInterface):
         self.restore_value = list(restore_value or ())
         self._check_names()
 
-        # What a measurement changed is put back from these.
-        self.restore_copies: dict[str, Any] = {}
+        self._of_thread = _OfThread()
         self.user_defined_pre_hook = pre_hook is not None
         self.user_defined_post_hook = post_hook is not None
         self.pre_hook = pre_hook or self._reset_arguments
@@ -111,10 +122,7 @@ class Autotuner(KernelInterface):
         self.num_warmups, self.num_reps, self.use_cuda_graph = warmup, rep, use_cuda_graph
         self._do_bench = do_bench or self._bench_of_old_parameters()
 
-        self.nargs: dict[str, Any] | None = None
         self.best_config: Config | None = None
-        # Why configurations cannot be used, of the tuning that runs.
-        self._failures: dict[Config, Exception] = {}
         self.configs_timings: dict[Config, list[float]] = {}
         self.compile_time = 0.0
         self.bench_time = 0.0
@@ -165,9 +173,14 @@ class Autotuner(KernelInterface):
 
     # Launching
 
+    @property
+    def nargs(self) -> dict[str, Any] | None:
+        """The arguments of the launch that this thread is making, by name."""
+        return self._of_thread.nargs
+
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches with the best configuration, after finding it if these arguments are of a new kind."""
-        self.nargs = dict(zip(self.arg_names, args))
+        self._of_thread.nargs = dict(zip(self.arg_names, args))
         try:
             context = tuned_by.get()
             if context is not None:
@@ -176,7 +189,7 @@ class Autotuner(KernelInterface):
                 return self.launch(self.configs[0], args, kwargs)
             return self.launch(self._config_for(args, kwargs), args, kwargs)
         finally:
-            self.nargs = None
+            self._of_thread.nargs = None
 
     def launch(self, config: Config, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Launches with a configuration; part of `run`."""
@@ -190,12 +203,12 @@ class Autotuner(KernelInterface):
 
     def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Compiles all configurations without running any; gives the compiled kernels in their order."""
-        self.nargs = dict(zip(self.arg_names, args))
+        self._of_thread.nargs = dict(zip(self.arg_names, args))
         try:
             configs = self.prune_configs(kwargs)
             compiled = self._compile_all(configs, args, kwargs, Progress(self.__name__, len(configs)))
         finally:
-            self.nargs = None
+            self._of_thread.nargs = None
         for outcome in compiled.values():
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -310,7 +323,7 @@ class Autotuner(KernelInterface):
         for config in configs:
             self.refuse_conflicts(config, kwargs)
         progress = Progress(self.__name__, len(configs))
-        self._failures = failures = {}
+        self._of_thread.failures = failures = {}
         timings: dict[Config, list[float]] = {}
         measured: dict[Any, list[float]] = {}
         try:
@@ -411,7 +424,7 @@ class Autotuner(KernelInterface):
         try:
             return self.do_bench(self.trial(config, args, meta), quantiles=QUANTILES)
         except UNUSABLE as error:
-            self._failures[config] = error
+            self._of_thread.failures[config] = error
             if knobs.autotuning.print:
                 print(f"Autotuning of {self.__name__}: {config} cannot be used: {error}")
             return NEVER
@@ -430,12 +443,12 @@ class Autotuner(KernelInterface):
                 fill_with_zeros(arguments[name])
         if not reset_only:
             given = {name: arguments[name] for name in self.restore_value if arguments[name] is not None}
-            self.restore_copies = {name: copy_of(value) for name, value in given.items()}
+            self._of_thread.restore_copies = {name: copy_of(value) for name, value in given.items()}
 
     def _restore_arguments(self, arguments: Mapping[str, Any], exception: BaseException | None) -> None:
-        for name, value in self.restore_copies.items():
+        for name, value in self._of_thread.restore_copies.items():
             overwrite(arguments[name], value)
-        self.restore_copies = {}
+        self._of_thread.restore_copies = {}
 
 
 def autotune(

@@ -144,6 +144,8 @@ class Arena:
         return None
 
     def _drop(self, start: int, size: int) -> None:
+        if not self.rank._native.is_here:
+            return
         with self._lock:
             self._dropped.append((start, size))
 

@@ -36,6 +36,7 @@ def acting_rank() -> Rank:
     """The rank that this thread acts as; a process that is one joins its world when this is first asked."""
     found = find_rank()
     if found is not None:
+        found._native.check_process()
         return found
     distributed = _distributed()
     if distributed is not None and distributed.is_initialized():

@@ -326,6 +326,8 @@ def _table(pointers: list[int], device: Any) -> tuple[int, Any]:
 
 def _let_go(holds: list[tuple[int, int]], rank: Rank) -> None:
     """This rank holds the pieces no more. `rank` keeps their memory mapped until then."""
+    if not rank._native.is_here:
+        return
     for member, offset in holds:
         rank._native.write(member, offset, b"\0")
 

@@ -19,6 +19,7 @@ from typing import Any
 from shoal.errors import AutotunerError
 from shoal.runtime.autotuner import UNUSABLE, Autotuner, tuned_by
 from shoal.runtime.config import Config
+from shoal.triton_dist.per_rank import PerRank, rank_of_thread
 from shoal.triton_dist.tune import synchronize
 from shoal.triton_dist.tuning_group import TuningGroup
 
@@ -30,28 +31,29 @@ def contextual_autotune(
 
     Each configuration of a kernel is that of `n_warmup` calls, and of `n_repeat` calls more that are measured. What
     they change is undone as `triton.autotune` is told to. Then the function is called with the best of all, and that is
-    what a call gives. With `is_dist` all ranks of torch's world call it, with kernels and arguments that are new to all
-    or to none, and take what is fastest for the slowest. They run the same configuration in each call, but for one in
-    which some cannot compile what others can: those take the next, and afterwards all leave it out.
+    what a call gives. With `is_dist` all ranks call it, those of torch's world or of `World.threads`, with kernels and
+    arguments that are new to all or to none, and take what is fastest for the slowest. They run the same configuration
+    in each call, but for one in which some cannot compile what others can: those take the next, and afterwards all
+    leave it out.
     """
     n_repeat, n_warmup = operator.index(n_repeat), operator.index(n_warmup)
     if n_repeat < 1 or n_warmup < 0:
         raise ValueError(f"n_repeat must be at least 1 and n_warmup at least 0, not {n_repeat} and {n_warmup}")
 
     def tuned(function: Callable[..., Any]) -> Callable[..., Any]:
-        has_tuned = False
+        history = PerRank(_History)
 
         @functools.wraps(function)
         def call(*args: Any, **named: Any) -> Any:
-            nonlocal has_tuned
             if tuned_by.get() is not None:
                 return function(*args, **named)
+            ours = history.here()
             trials = _Trials(n_warmup, n_repeat)
             group = TuningGroup(function.__name__, _world(function.__name__) if is_dist else None)
             while True:
                 result, failure = trials.attempt(functools.partial(function, *args, **named))
                 # Where all is known, others have nothing to hear.
-                if has_tuned and not trials.kernels:
+                if ours.has_tuned and not trials.kernels:
                     if failure is not None:
                         raise failure
                     return result
@@ -59,7 +61,7 @@ def contextual_autotune(
                 if trials.are_done:
                     break
             trials.choose()
-            has_tuned = True
+            ours.has_tuned = True
             if not trials.kernels:
                 return result
             # Nobody may write to others before they are ready.
@@ -71,7 +73,17 @@ def contextual_autotune(
     return tuned
 
 
+@dataclass
+class _History:
+    """What a rank has done with a function before."""
+
+    has_tuned: bool = False
+
+
 def _world(name: str) -> Any:
+    rank = rank_of_thread()
+    if rank is not None:
+        return rank.world
     import torch.distributed
 
     if not torch.distributed.is_initialized():
@@ -219,7 +231,7 @@ class _Trials:
                 math.inf if at in trial.failures else statistics.median(taken[self._warmups :])
                 for at, taken in enumerate(trial.times)
             ]
-            kernel.cache[key] = trial.configs[times.index(min(times))]
+            kernel.cache[key] = _choices(kernel)[key] = trial.configs[times.index(min(times))]
             kernel.configs_timings = {config: [taken] for config, taken in zip(trial.configs, times, strict=True)}
 
     def reset(self) -> None:
@@ -228,5 +240,14 @@ class _Trials:
             kernel.pre_hook({**arguments, **_known(kernel, key).all_kwargs()}, reset_only=True)
 
 
+# Ranks that are threads share kernels, and with them what those have chosen.
+_choices_of_ranks: PerRank[dict[Autotuner, dict[Any, Config]]] = PerRank(dict)
+
+
+def _choices(kernel: Autotuner) -> dict[Any, Config]:
+    """What this rank knows to be the best configurations of a kernel."""
+    return kernel.cache if rank_of_thread() is None else _choices_of_ranks.here().setdefault(kernel, {})
+
+
 def _known(kernel: Autotuner, key: Any) -> Config | None:
-    return kernel.configs[0] if len(kernel.configs) == 1 else kernel.cache.get(key)
+    return kernel.configs[0] if len(kernel.configs) == 1 else _choices(kernel).get(key)

@@ -14,6 +14,7 @@ import numpy
 from shoal.errors import AutotunerError, CompilationError, OutOfResources
 from shoal.runtime.config import Config
 from shoal.triton._install import installed_attribute
+from shoal.triton_dist.per_rank import PerRank
 from shoal.triton_dist.tuning_group import TuningGroup
 
 _WARM_UP, _CALLS = 1, 3
@@ -48,7 +49,7 @@ def autotune(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Calls a function with the arguments of `config_space` that are fastest for the key that `key_fn` gives.
 
-    `prune_fn(config, ...)` says which can be used. What is found is kept for the process. Calls take three arguments
+    `prune_fn(config, ...)` says which can be used. What is found is kept for the rank. Calls take three arguments
     more: `autotune=False` takes the first configuration that can be used, `autotune_pg` is the group whose ranks choose
     together, and `autotune_verbose` prints the times. All of them must call it then, with keys that are new to all or
     to none. They try what all of them can use, and what one rank cannot compile no rank may. Where a trial fails on one
@@ -62,7 +63,7 @@ def autotune(
         signature = inspect.signature(function)
         _check_names(configs, function.__name__, signature)
         names = {name for config in configs for name in config}
-        best: dict[Any, dict[str, Any]] = {}
+        best_of_ranks: PerRank[dict[Any, dict[str, Any]]] = PerRank(dict)
 
         @functools.wraps(function)
         def call(
@@ -81,7 +82,7 @@ def autotune(
                 return [prune_fn is None or bool(prune_fn(config, *args, **named)) for config in configs]
 
             def key() -> Any:
-                found = autotune_pg, to_hashable(key_fn(*args, **named))
+                found = group.key, to_hashable(key_fn(*args, **named))
                 try:
                     hash(found)
                 except TypeError as error:
@@ -92,12 +93,12 @@ def autotune(
 
             if autotune is False:
                 return function(*args, **named, **configs[_first_usable(usable(), function.__name__)])
-            group = TuningGroup(function.__name__, autotune_pg)
+            group, best = TuningGroup(function.__name__, autotune_pg), best_of_ranks.here()
             try:
                 ours = key()
             except Exception as error:
                 # Others may know their keys already, and would not hear of it. None does where nothing was tuned yet.
-                if not any(autotune_pg == of for of, _ in best):
+                if not any(group.key == of for of, _ in best):
                     group.together(functools.partial(_raise, error))
                 raise
             if ours not in best:

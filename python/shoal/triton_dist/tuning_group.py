@@ -6,23 +6,33 @@ from collections.abc import Callable
 from typing import Any
 
 from shoal.errors import AutotunerError
+from shoal.world.teams import Team
 
 
 class TuningGroup:
-    """The ranks of a process group, or this process alone."""
+    """The ranks of a process group of torch, those of a team of Shoal's, or this rank alone."""
 
     def __init__(self, name: str, group: Any = None) -> None:
-        # A process alone is none of its world's ranks here.
+        # A rank alone is none of its world's ranks here.
         self.name, self._group, self.ranks = name, group, []
         if group is None:
+            return
+        if isinstance(group, Team):
+            self.ranks = group.members
             return
         import torch.distributed
 
         if not isinstance(group, torch.distributed.ProcessGroup):
             raise TypeError(
-                f"tuning of {name}: a process group of torch.distributed that has this rank is needed, not {group!r}"
+                f"tuning of {name}: a process group of torch.distributed that has this rank is needed, or a team of "
+                f"its world, not {group!r}"
             )
         self.ranks = torch.distributed.get_process_group_ranks(group)
+
+    @property
+    def key(self) -> Any:
+        """What tells it from other groups."""
+        return (self._group.name, *self.ranks) if isinstance(self._group, Team) else self._group
 
     @property
     def labels(self) -> list[str]:
@@ -48,6 +58,8 @@ class TuningGroup:
     def _gathered(self, value: Any) -> list[Any]:
         if self._group is None:
             return [value]
+        if isinstance(self._group, Team):
+            return self._group.all_gather(value)
         import torch.distributed
 
         of_ranks: list[Any] = [None] * len(self.ranks)

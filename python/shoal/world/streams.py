@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import signal
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import WorldError
-from shoal.world import arrays, current
+from shoal.world import arrays, current, forked
 
 if TYPE_CHECKING:
     from shoal import _native
@@ -74,7 +75,7 @@ class Stream:
         def called() -> None:
             current.push(rank)
             try:
-                function(*args, **named)
+                forked.run(functools.partial(function, *args, **named))
             finally:
                 current.pop()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextvars
 import ctypes
+import functools
 import operator
 import os
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 from shoal import _native
 from shoal.errors import WorldError
-from shoal.world import current, streams
+from shoal.world import current, forked, streams
 from shoal.world.ranks import Rank
 
 _DEFAULT_HEAP_BYTES = 1 << 30
@@ -41,6 +42,7 @@ class World:
         self._native = native
         self._heap_bytes = heap_bytes
         self._process = os.getpid()
+        self._started_as: dict[str, str] = {}
         self._running = threading.Lock()
         self.ranks = [Rank(rank) for rank in native.local_ranks()]
         """The ranks that this process runs: all of them, or one."""
@@ -96,18 +98,22 @@ class World:
         turns), `"cuda:1"`; by default what `SHOAL_DEVICE` says. Arrays of a GPU are tensors of torch. With
         `SHOAL_ENGINE=nvshmem` the memory is NVSHMEM's.
 
-        Returns when all ranks have come. A process joins once: later calls give the same world.
+        Returns when all ranks have come. A process joins once: later calls give the same world. A forked child cannot
+        join the world of its parent.
         """
         with cls._joining:
-            joined = World._joined
-            if joined is not None and joined._process == os.getpid():
+            joined, started_as = World._joined, _started_as()
+            if joined is not None and joined._is_here:
                 return joined
+            if joined is not None and joined._started_as == started_as:
+                joined.rank._native.check_process()
             heap_bytes = _heap_bytes(heap_bytes)
             world = cls(_native.World.from_env(2 * heap_bytes, pad_slots, timeout, device), heap_bytes)
             (rank,) = world.ranks
             world._reserve(rank)
             rank._native.act_as_process()
             current.set_of_process(rank)
+            world._started_as = started_as
             World._joined = world
             atexit.register(_leave, rank, os.getpid())
             _report_exceptions(rank, os.getpid())
@@ -132,6 +138,11 @@ class World:
         return self._native.engine
 
     @property
+    def _is_here(self) -> bool:
+        """Whether this is the process that made the world, and no forked child of it."""
+        return self._process == os.getpid()
+
+    @property
     def _runs_all(self) -> bool:
         """Whether all ranks are threads of this process."""
         return self.engine in ("threads", "cuda")
@@ -152,7 +163,7 @@ class World:
         whatever they wait for, and `run` raises what that rank raised. A world that has failed stays so. A rank that
         calls `sys.exit(0)` has ended well, as if it had returned, and `run` exits when all have.
         """
-        if self._process != os.getpid():
+        if not self._is_here:
             raise RuntimeError("a forked child has none of the world's ranks; make a world in it")
         if not self._runs_all:
             return [self._run_here(function, args, named)]
@@ -175,9 +186,11 @@ class World:
                     if not _ends_well(error):
                         raise
                     exit = error
-                rank._native.check_streams()
+                if self._is_here:
+                    rank._native.check_streams()
         except BaseException as error:
-            _fail(rank, error)
+            if self._is_here:
+                _fail(rank, error)
             raise
         if exit is not None:
             raise exit
@@ -197,7 +210,8 @@ class World:
             current.push(rank)
             try:
                 with rank.in_stream():
-                    return contexts[number].run(function, rank, *args, **named)
+                    work = functools.partial(function, rank, *args, **named)
+                    return forked.run(functools.partial(contexts[number].run, work))
             except SystemExit as exit:
                 if not _ends_well(exit):
                     raise
@@ -276,6 +290,12 @@ def _heap_bytes(given: int | str | None) -> int:
         raise ValueError(text)
     # Arrays begin at pages of it.
     return -(-heap_bytes // _PAGE) * _PAGE
+
+
+def _started_as() -> dict[str, str]:
+    """What the environment says of the rank that a process was started as."""
+    names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "SHOAL_TOKEN", "OMPI_COMM_WORLD_RANK")
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _raise_in(threads: dict[int, int], error: type[BaseException]) -> None:

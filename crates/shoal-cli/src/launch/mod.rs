@@ -122,7 +122,7 @@ pub(crate) fn start(
         }
         command
     })?;
-    let forwarded = signals::forward(job.groups())?;
+    let forwarded = signals::forward(job.groups(), signals::To::Ranks)?;
     let output = Output::of(&mut job, lines);
     let outcome = supervise(&mut job, &forwarded);
     // What ranks left running holds their pipes open.
@@ -232,13 +232,18 @@ fn cause(job: &mut Job, first: Ended) -> Cause {
     }
     let Some(reported) = job.reported_failure() else { return Cause { failure: failure(&first), told: None } };
     let blamed = ended.iter().find(|ended| ended.rank == reported.rank && !ended.status.success());
-    let code = blamed.unwrap_or(&first).status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    let mut message = first_line(reported);
+    let code = |ended: &Ended| ended.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    Cause { failure: told_by_ranks(reported, blamed.map(code), code(&first)), told: Some(reported.clone()) }
+}
+
+/// What ranks have told of a failure, with the status of the one that they blame, if it has ended by itself; else another.
+fn told_by_ranks(failure: &shoal::world::Failure, of_blamed: Option<u8>, or: u8) -> Failure {
+    let mut message = first_line(failure);
     // Whatever ends by an error exits with 1; another status was chosen.
-    if let Some(Ended { rank, .. }) = blamed.filter(|_| code != 1) {
-        message += &format!("; rank {rank} exited with status {code}");
+    if let Some(code) = of_blamed.filter(|&code| code != 1) {
+        message += &format!("; rank {} exited with status {code}", failure.rank);
     }
-    Cause { failure: Failure::Rank { message, code }, told: Some(reported.clone()) }
+    Failure::Rank { message, code: of_blamed.unwrap_or(or) }
 }
 
 fn first_line(failure: &shoal::world::Failure) -> String {

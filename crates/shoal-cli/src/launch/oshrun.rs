@@ -10,7 +10,7 @@ use signal_hook::consts::SIGKILL;
 
 use super::output::Output;
 use super::tagged::{Line, TaggedLines};
-use super::{GRACE, Lines, TICK, exit_code, signals};
+use super::{GRACE, Lines, TICK, exit_code, signals, told_by_ranks};
 use crate::failure::Failure;
 
 /// Runs a rank's program, and says how it ended: `oshrun` often leaves out which rank it was.
@@ -53,7 +53,7 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
     let mut command = command(ranks, program, Lines::WithRank);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut job = Job::of(command).map_err(missing)?;
-    let forwarded = signals::forward(job.groups())?;
+    let forwarded = signals::forward(job.groups(), signals::To::Oshrun)?;
     let notice = Arc::new(Mutex::new(Notice::default()));
     let width = ranks.saturating_sub(1).to_string().len();
     let heard = Arc::clone(&notice);
@@ -93,12 +93,11 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
         let message = format!("ended by {}", signals::name(signal));
         return Err(Failure::Rank { message, code: exit_code(signal) });
     }
-    let reported = reported.map(|failure| failure.reason.lines().next().unwrap_or_default().to_owned());
-    let message = notice.lock().unwrap_or_else(PoisonError::into_inner).why(reported);
-    Err(Failure::Rank {
-        message: message.unwrap_or_else(|| format!("a rank failed, oshrun does not say which: {}", ended.status)),
-        code,
-    })
+    let why = notice.lock().unwrap_or_else(PoisonError::into_inner).why(reported.as_ref(), code);
+    Err(why.unwrap_or_else(|| {
+        let message = format!("a rank failed, oshrun does not say which: {}", ended.status);
+        Failure::Rank { message, code }
+    }))
 }
 
 /// Why `oshrun` did not start.
@@ -117,17 +116,14 @@ fn labelled((rank, line): Line, width: usize, lines: Lines) -> Vec<u8> {
 /// How ranks have ended.
 #[derive(Debug, Default)]
 struct Notice {
-    /// The first that has failed.
-    ended: Option<(String, HowEnded)>,
+    /// Those that have failed, with their statuses, as they were heard of.
+    failed: Vec<(usize, u8)>,
     /// The first that has not; where the job has failed nevertheless, it has left the others without a word.
-    first: Option<String>,
+    first: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HowEnded {
-    Killed,
-    Exited,
-}
+/// The status of a shell's command that a signal has killed is this and the signal's number.
+const KILLED: u8 = 128;
 
 /// Whose line it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,27 +136,35 @@ enum Heard {
 impl Notice {
     fn hear(&mut self, line: &str) -> Heard {
         let told = line.trim().split_once("shoal: rank ").and_then(|(_, rest)| rest.split_once(" ended with "));
-        let Some((rank, Ok(code))) = told.map(|(rank, code)| (rank, code.parse::<i32>())) else {
+        let Some((Ok(rank), Ok(code))) = told.map(|(rank, code)| (rank.parse(), code.parse())) else {
             return Heard::Others;
         };
         if code == 0 {
-            self.first.get_or_insert_with(|| format!("rank {rank} exited with status 0 without leaving the world"));
-            return Heard::Ours;
+            self.first.get_or_insert(rank);
+        } else {
+            self.failed.push((rank, code));
         }
-        self.ended.get_or_insert_with(|| match code {
-            // As shells tell of signals.
-            129.. => (format!("rank {rank} was killed by {}", signals::name(code - 128)), HowEnded::Killed),
-            _ => (format!("rank {rank} exited with status {code}"), HowEnded::Exited),
-        });
         Heard::Ours
     }
 
-    /// Why the job has failed, where ranks have told this of it: who was killed did not tell.
-    fn why(&self, reported: Option<String>) -> Option<String> {
-        match &self.ended {
-            Some((killed, HowEnded::Killed)) => Some(killed.clone()),
-            Some((exited, HowEnded::Exited)) => Some(reported.unwrap_or_else(|| exited.clone())),
-            None => reported.or_else(|| self.first.clone()),
+    /// Why the job has failed, where ranks have told this of it, and `oshrun` has ended with a status: that of whom it has
+    /// noticed first, who need not be the one that is named here. Who was killed did not tell.
+    fn why(&self, reported: Option<&shoal::world::Failure>, oshrun: u8) -> Option<Failure> {
+        let rank_failed = |message, code| Some(Failure::Rank { message, code });
+        match (self.failed.first(), reported) {
+            (Some(&(rank, code)), _) if code > KILLED => {
+                rank_failed(format!("rank {rank} was killed by {}", signals::name((code - KILLED).into())), code)
+            }
+            (first, Some(reported)) => {
+                // Those that ended when `oshrun` ended them have not failed.
+                let blamed = self.failed.iter().find(|(rank, code)| *rank == reported.rank && *code <= KILLED);
+                Some(told_by_ranks(reported, blamed.map(|&(_, code)| code), first.map_or(oshrun, |&(_, code)| code)))
+            }
+            (Some(&(rank, code)), None) => rank_failed(format!("rank {rank} exited with status {code}"), code),
+            (None, None) => {
+                let rank = self.first?;
+                rank_failed(format!("rank {rank} exited with status 0 without leaving the world"), oshrun)
+            }
         }
     }
 }
@@ -177,29 +181,47 @@ mod tests {
         assert_eq!(labelled(None, "oshrun noticed\n"), "oshrun noticed\n");
     }
 
+    /// How many lines are ours, and why the job has failed, with its status; `oshrun` ends with 5.
+    fn told(lines: &[&str], reported: Option<&str>) -> (usize, Option<(String, u8)>) {
+        let mut notice = Notice::default();
+        let ours = lines.iter().filter(|line| notice.hear(line) == Heard::Ours).count();
+        let reported = reported.map(|reason| shoal::world::Failure { rank: 2, reason: reason.to_owned() });
+        let why = notice.why(reported.as_ref(), 5).map(|why| match why {
+            Failure::Rank { message, code } => (message, code),
+            other => panic!("{other:?}"),
+        });
+        (ours, why)
+    }
+
+    fn because(message: &str, code: u8) -> Option<(String, u8)> {
+        Some((message.to_owned(), code))
+    }
+
     #[test]
     fn the_rank_that_failed_is_found() {
-        let told = |lines: &[&str]| {
-            let mut notice = Notice::default();
-            let ours = lines.iter().filter(|line| notice.hear(line) == Heard::Ours).count();
-            (ours, notice.why(None))
-        };
         let exited = ["---\n", "[1,13]<stderr>:shoal: rank 13 ended with 7\n", "shoal: rank 2 ended with 9\n"];
-        assert_eq!(told(&exited), (2, Some("rank 13 exited with status 7".to_owned())));
-        assert_eq!(told(&["shoal: rank 1 ended with 137\n"]), (1, Some("rank 1 was killed by SIGKILL".to_owned())));
-        assert_eq!(told(&["nothing", "shoal: rank 1 ended with regret"]), (0, None));
+        assert_eq!(told(&exited, None), (2, because("rank 13 exited with status 7", 7)));
+        let killed = ["shoal: rank 1 ended with 137\n"];
+        assert_eq!(told(&killed, None), (1, because("rank 1 was killed by SIGKILL", 137)));
+        assert_eq!(told(&["nothing", "shoal: rank 1 ended with regret"], None), (0, None));
 
         let vanished = ["shoal: rank 2 ended with 0\n", "shoal: rank 0 ended with 0\n"];
-        assert_eq!(told(&vanished), (2, Some("rank 2 exited with status 0 without leaving the world".to_owned())));
+        assert_eq!(told(&vanished, None), (2, because("rank 2 exited with status 0 without leaving the world", 5)));
         let after = ["shoal: rank 2 ended with 0\n", "shoal: rank 0 ended with 3\n"];
-        assert_eq!(told(&after), (2, Some("rank 0 exited with status 3".to_owned())));
+        assert_eq!(told(&after, None), (2, because("rank 0 exited with status 3", 3)));
+    }
 
-        let blamed = |line: &str| {
-            let mut notice = Notice::default();
-            notice.hear(line);
-            notice.why(Some("rank 0 waited for rank 2".to_owned()))
-        };
-        assert_eq!(blamed("shoal: rank 0 ended with 1\n").as_deref(), Some("rank 0 waited for rank 2"));
-        assert_eq!(blamed("shoal: rank 2 ended with 137\n").as_deref(), Some("rank 2 was killed by SIGKILL"));
+    #[test]
+    fn the_status_is_that_of_the_rank_that_is_named() {
+        let blamed = |lines: &[&str]| told(lines, Some("rank 2: done\nmore")).1;
+        assert_eq!(blamed(&[]), because("rank 2: done", 5));
+        assert_eq!(blamed(&["shoal: rank 0 ended with 4\n"]), because("rank 2: done", 4));
+        assert_eq!(blamed(&["shoal: rank 2 ended with 137\n"]), because("rank 2 was killed by SIGKILL", 137));
+        let both = ["shoal: rank 0 ended with 4\n", "shoal: rank 2 ended with 7\n"];
+        assert_eq!(blamed(&both), because("rank 2: done; rank 2 exited with status 7", 7));
+        let ordinary = ["shoal: rank 0 ended with 4\n", "shoal: rank 2 ended with 1\n"];
+        assert_eq!(blamed(&ordinary), because("rank 2: done", 1));
+        let ended = ["shoal: rank 0 ended with 4\n", "shoal: rank 2 ended with 143\n"];
+        assert_eq!(blamed(&ended), because("rank 2: done", 4));
     }
 }

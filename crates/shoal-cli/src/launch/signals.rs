@@ -22,9 +22,24 @@ impl Forwarded {
     }
 }
 
+/// Who the signals are passed on to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum To {
+    Ranks,
+    /// It ends the ranks, and removes what they have left in shared memory, when it is asked to end; not by `SIGQUIT`,
+    /// which it does not catch.
+    Oshrun,
+}
+
+impl To {
+    fn as_known(self, signal: i32) -> i32 {
+        if self == To::Oshrun && signal == SIGQUIT { SIGTERM } else { signal }
+    }
+}
+
 /// Begins to pass signals on. The ranks have process groups of their own, so that those of the terminal reach them only
 /// this way.
-pub(super) fn forward(groups: Groups) -> Result<Forwarded, Failure> {
+pub(super) fn forward(groups: Groups, to: To) -> Result<Forwarded, Failure> {
     let wanted = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT];
     let mut signals =
         Signals::new(wanted).map_err(|reason| Failure::new(format!("cannot handle signals: {reason}")))?;
@@ -36,7 +51,7 @@ pub(super) fn forward(groups: Groups) -> Result<Forwarded, Failure> {
                 // The first counts.
                 let _ = noted.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
             }
-            groups.send(signal);
+            groups.send(to.as_known(signal));
             if signal == SIGTSTP {
                 // Stops the launcher as well. If that fails, the shell keeps waiting for it, as for any program.
                 let _ = emulate_default_handler(signal);

@@ -157,6 +157,7 @@ impl CommunicatorObject {
 
     /// Compares a call with those of the other ranks; see `Communicator::agree`.
     fn agree(&self, py: Python<'_>, name: &str, dtype: &str, sizes: Vec<usize>) -> PyResult<()> {
+        self.member.taking_part()?;
         py.detach(|| self.communicator.agree(name, dtype, &sizes)).map_err(|error| errors::raise(py, error, None))
     }
 

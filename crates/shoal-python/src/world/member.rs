@@ -33,7 +33,8 @@ impl Member {
         }
         let rank = self.rank.rank();
         Err(PyRuntimeError::new_err(format!(
-            "a forked child of rank {rank} is not a rank: it sees the memory, but takes part in nothing"
+            "a forked child of rank {rank} is not a rank: the world belongs to the process that made it. The child sees the \
+             memory, but takes part in nothing"
         )))
     }
 }

@@ -63,8 +63,8 @@ impl RankObject {
 
     /// Free bytes of the heap.
     #[getter]
-    fn free_bytes(&self) -> usize {
-        self.0.rank().free_bytes()
+    fn free_bytes(&self) -> PyResult<usize> {
+        Ok(self.rank_here()?.free_bytes())
     }
 
     /// Bytes of each rank's segment.
@@ -97,7 +97,7 @@ impl RankObject {
 
     /// Writes bytes of a rank's segment; they are there when this returns.
     fn write(&self, py: Python<'_>, peer: usize, offset: usize, bytes: &[u8]) -> PyResult<()> {
-        let rank = self.0.rank();
+        let rank = self.rank_here()?;
         // On a GPU this waits for kernels of the rank, which may wait for those of ranks that need the interpreter.
         let written =
             py.detach(|| Symm::<u8>::view(rank, offset, bytes.len()).and_then(|symm| symm.write_to(peer, 0, bytes)));
@@ -106,7 +106,7 @@ impl RankObject {
 
     /// Reads bytes of a rank's segment.
     fn read<'py>(&self, py: Python<'py>, peer: usize, offset: usize, count: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let rank = self.0.rank();
+        let rank = self.rank_here()?;
         let read = py.detach(|| Symm::<u8>::view(rank, offset, count).and_then(|symm| symm.read_from(peer, ..)));
         read.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| errors::world(py, &error))
     }
@@ -125,7 +125,8 @@ impl RankObject {
 
     /// The slots of this rank's pad that are not zero.
     fn raised(&self, py: Python<'_>) -> PyResult<Vec<(usize, u32)>> {
-        py.detach(|| self.0.rank().signal_pad().raised()).map_err(|error| errors::world(py, &error))
+        let rank = self.rank_here()?;
+        py.detach(|| rank.signal_pad().raised()).map_err(|error| errors::world(py, &error))
     }
 
     /// Refuses launches whose programs would signal beyond the pad.
@@ -187,7 +188,7 @@ impl RankObject {
     /// Raises what ended the world, if something did. Whoever waits for something meanwhile says what for.
     #[pyo3(signature = (awaited=None))]
     fn check(&self, py: Python<'_>, awaited: Option<String>) -> PyResult<()> {
-        let rank = self.0.rank();
+        let rank = self.rank_here()?;
         if !rank.has_failed() {
             return Ok(());
         }
@@ -202,7 +203,7 @@ impl RankObject {
 
     /// Raises what ended a stream that was dropped, if nobody has heard of it.
     fn check_streams(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.rank().take_left_error().map_or(Ok(()), |error| Err(errors::world(py, &error)))
+        self.rank_here()?.take_left_error().map_or(Ok(()), |error| Err(errors::world(py, &error)))
     }
 
     /// Ends the world with a reason that all ranks report; gives the reason that counts.
@@ -219,6 +220,17 @@ impl RankObject {
     fn leave(&self) -> PyResult<()> {
         self.rank_here()?.leave();
         Ok(())
+    }
+
+    /// Whether this is the process that the rank belongs to, and no forked child of it.
+    #[getter]
+    fn is_here(&self) -> bool {
+        self.0.is_here()
+    }
+
+    /// Raises in a forked child, which is no rank.
+    fn check_process(&self) -> PyResult<()> {
+        self.rank_here().map(drop)
     }
 
     /// This thread acts as the rank, until `release`.

@@ -28,6 +28,12 @@ impl StreamObject {
     fn stream(&self) -> &Stream {
         self.stream.as_ref().expect("taken only when it is dropped")
     }
+
+    /// The stream, for whoever has its thread: in a forked child nothing that is put in would ever run.
+    fn stream_here(&self) -> PyResult<&Stream> {
+        self.member.taking_part()?;
+        Ok(self.stream())
+    }
 }
 
 impl Drop for StreamObject {
@@ -55,15 +61,17 @@ impl StreamObject {
         from_keep: Py<PyAny>,
         bytes: usize,
     ) -> PyResult<()> {
+        let stream = self.stream_here()?;
         let to = place(py, self.member.rank(), to, bytes, to_keep)?;
         let from = place(py, self.member.rank(), from, bytes, from_keep)?;
-        self.stream().copy(to, from).map_err(|error| errors::world(py, &error))
+        stream.copy(to, from).map_err(|error| errors::world(py, &error))
     }
 
     /// Writes a word of 4 or 8 bytes.
     fn write_value(&self, py: Python<'_>, at: usize, keep: Py<PyAny>, value: u64, bytes: usize) -> PyResult<()> {
+        let stream = self.stream_here()?;
         let to = place(py, self.member.rank(), at, bytes, keep)?;
-        self.stream().write_value(to, word(value, bytes)?).map_err(|error| errors::world(py, &error))
+        stream.write_value(to, word(value, bytes)?).map_err(|error| errors::world(py, &error))
     }
 
     /// Holds the stream until a word equals a value, or is at least that.
@@ -76,15 +84,16 @@ impl StreamObject {
         bytes: usize,
         at_least: bool,
     ) -> PyResult<()> {
+        let stream = self.stream_here()?;
         let to = place(py, self.member.rank(), at, bytes, keep)?;
         let compare = if at_least { Compare::GreaterOrEqual } else { Compare::Equal };
-        self.stream().wait_value(to, compare, word(value, bytes)?).map_err(|error| errors::world(py, &error))
+        stream.wait_value(to, compare, word(value, bytes)?).map_err(|error| errors::world(py, &error))
     }
 
     /// Calls a function in the stream's order, on the stream's thread, as the rank.
-    fn call(&self, function: Py<PyAny>) {
+    fn call(&self, function: Py<PyAny>) -> PyResult<()> {
         let rank = self.member.rank().clone();
-        self.stream().call(move || {
+        self.stream_here()?.call(move || {
             let number = rank.rank();
             let _acting = Acting::of_thread(rank);
             let called = Python::try_attach(|py| {
@@ -101,16 +110,18 @@ impl StreamObject {
                 None => Err(WorldError::Argument("a stream was to call a function after Python had ended".to_owned())),
             }
         });
+        Ok(())
     }
 
     /// An event after all that is in the stream now.
-    fn record(&self) -> EventObject {
-        EventObject { member: self.member.clone(), event: self.stream().record() }
+    fn record(&self) -> PyResult<EventObject> {
+        Ok(EventObject { member: self.member.clone(), event: self.stream_here()?.record() })
     }
 
     /// Holds the stream until an event has happened.
-    fn wait(&self, event: &EventObject) {
-        self.stream().wait(&event.event);
+    fn wait(&self, event: &EventObject) -> PyResult<()> {
+        self.stream_here()?.wait(&event.event);
+        Ok(())
     }
 
     /// Waits until all that is in the stream is done.
@@ -120,14 +131,14 @@ impl StreamObject {
 
     /// Whether what ended the stream was raised.
     #[getter]
-    fn is_heard(&self) -> bool {
-        self.stream().is_heard()
+    fn is_heard(&self) -> PyResult<bool> {
+        Ok(self.stream_here()?.is_heard())
     }
 
     /// Whether all that was put in is done.
     #[getter]
-    fn is_idle(&self) -> bool {
-        self.stream().is_idle()
+    fn is_idle(&self) -> PyResult<bool> {
+        Ok(self.stream_here()?.is_idle())
     }
 }
 
@@ -142,8 +153,9 @@ pub(crate) struct EventObject {
 impl EventObject {
     /// Whether the stream has come here, or ended before.
     #[getter]
-    fn has_happened(&self) -> bool {
-        self.event.has_happened()
+    fn has_happened(&self) -> PyResult<bool> {
+        self.member.taking_part()?;
+        Ok(self.event.has_happened())
     }
 
     /// Waits until the stream has come here.

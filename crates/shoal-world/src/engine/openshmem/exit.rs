@@ -1,5 +1,5 @@
 //! The end of the process: ranks that are done say so to the library, which waits for all; one that leaves the others
-//! in the middle of a world tells them.
+//! in the middle of a world tells them. A forked child leaves without the library.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -26,12 +26,20 @@ pub(super) fn register() {
 
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     // Nothing is left to be told of a panic at this point.
-    if let Ok(Finished::Overdue) = std::panic::catch_unwind(session::finish) {
+    match std::panic::catch_unwind(session::finish) {
+        Ok(Finished::Together) | Err(_) => {}
         // The library would wait for the others again, without an end. What `oshrun` sees is a failure, and it ends them.
-        // SAFETY: all streams of the C library may be written out at any time; nothing runs after `_exit`.
-        unsafe {
-            fflush(null_mut());
-            _exit(if status == 0 { 1 } else { status });
-        }
+        Ok(Finished::Overdue) => end(if status == 0 { 1 } else { status }),
+        // The library would wait for threads that only the parent has.
+        Ok(Finished::ByParent) => end(status),
+    }
+}
+
+/// Ends the process without what the library has registered for its end.
+fn end(status: c_int) -> ! {
+    // SAFETY: all streams of the C library may be written out at any time; nothing runs after `_exit`.
+    unsafe {
+        fflush(null_mut());
+        _exit(status);
     }
 }

@@ -286,6 +286,8 @@ pub(super) enum Finished {
     Together,
     /// Some rank did not come.
     Overdue,
+    /// It is that of the process which this one was forked from.
+    ByParent,
 }
 
 /// How long a rank whose world has failed waits until all others have said what they were waiting for, or have left. Who
@@ -298,7 +300,10 @@ const ENDING: Duration = Duration::from_secs(10);
 /// What the process does last. Ranks whose world has failed do not wait for each other for long: `oshrun` ends those who
 /// do not come.
 pub(super) fn finish() -> Finished {
-    let Some(session) = SESSION.get().filter(|session| session.process == getpid()) else { return Finished::Together };
+    let Some(session) = SESSION.get() else { return Finished::Together };
+    if session.process != getpid() {
+        return Finished::ByParent;
+    }
     let (active, mut failed) = {
         let active = session.world();
         (active.world.upgrade(), active.failed.clone())

@@ -33,6 +33,15 @@ tensors = [
     torch.nn.Linear(3, 4).to("cuda").weight,
     torch.nn.Linear(3, 4).cuda().weight,
 ]
+tensors += [
+    torch.normal(0.0, 1.0, (3,), device="cuda"),
+    torch.zeros(3).type("torch.cuda.HalfTensor"),
+    torch.tensor([1]).type(torch.cuda.FloatTensor),
+]
+assert [tensor.type() for tensor in tensors[-3:-1]] == ["torch.cuda.FloatTensor", "torch.cuda.HalfTensor"]
+on_host = [torch.normal(0.0, 1.0, (3,)), tensors[0].type("torch.FloatTensor"), torch.zeros(2).type(torch.float64)]
+on_host.append(torch.frombuffer(bytearray(8), dtype=torch.float32))
+assert not any(tensor.is_cuda for tensor in on_host) and on_host[0].type() == "torch.FloatTensor"
 with torch.device("cuda"):
     tensors.append(torch.zeros(3))
 torch.set_default_device("cuda")
@@ -86,6 +95,9 @@ assert properties.multi_processor_count > 0 and properties.total_memory > 0 and 
 assert torch.cuda.get_device_capability() == (9, 0)
 with torch.cuda.device(0), torch.cuda.nvtx.range("part"):
     torch.cuda.empty_cache()
+    torch.cuda.reset_accumulated_memory_stats()
+    torch.cuda.memory._record_memory_history(max_entries=10)
+torch.cuda.default_generators[torch.cuda.current_device()].manual_seed(3)
 from triton.backends import backends
 
 assert [name for name, backend in backends.items() if backend.driver.is_active()] == ["nvidia"]

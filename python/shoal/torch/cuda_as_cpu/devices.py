@@ -119,7 +119,8 @@ def install() -> None:
                 setattr(module, name, with_cpu(value, makes_new=True))
     for name in ("nested_tensor", "as_nested_tensor"):
         setattr(torch.nested, name, with_cpu(getattr(torch.nested, name)))
-    torch.from_numpy = with_cpu(torch.from_numpy, makes_new=True)
+    for name in ("from_numpy", "frombuffer", "normal"):  # torch's own list does not have them
+        setattr(torch, name, with_cpu(getattr(torch, name), makes_new=True))
     for name in _METHODS:
         setattr(torch.Tensor, name, with_cpu(getattr(torch.Tensor, name)))
     # Classes of tensors around others: `device=inner.device`.
@@ -149,7 +150,7 @@ def _is_in(value: Any, constructors: Any) -> bool:
 
 def _tensors() -> None:
     Tensor: Any = torch.Tensor
-    to, cpu = Tensor.to, Tensor.cpu
+    to, cpu, type = Tensor.to, Tensor.cpu, Tensor.type
 
     @functools.wraps(to)
     def moved(self: Any, *args: Any, **named: Any) -> Any:
@@ -169,7 +170,20 @@ def _tensors() -> None:
         says_cpu = isinstance(device, (str, torch.device)) and torch.device(device).type == "cpu"
         return _copied_to_cpu(self, outcome) if says_cpu and a_program_calls() else outcome
 
+    @functools.wraps(type)
+    def typed(self: Any, dtype: Any = None, *args: Any, **named: Any) -> Any:
+        if dtype is None:
+            name: str = type(self)
+            return name.replace("torch.", "torch.cuda.") if a_program_calls() and is_played(self) else name
+        if isinstance(dtype, str):
+            cast = type(self, dtype.replace("torch.cuda.", "torch."), *args, **named)
+            return (_copied_to_cuda if dtype.startswith("torch.cuda.") else _copied_to_cpu)(self, cast)
+        cast = type(self, dtype, *args, **named)
+        # `torch.cuda.FloatTensor` is `torch.FloatTensor`, too; programs that say "cuda" rather mean the first.
+        return cast if isinstance(dtype, torch.dtype) else _copied_to_cuda(self, cast)
+
     Tensor.to = moved
+    Tensor.type = typed
     Tensor.type_as = functools.wraps(Tensor.type_as)(lambda self, other: moved(self, other))
     Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: _copied_to_cuda(self, self)
     Tensor.cpu = functools.wraps(cpu)(lambda self, *args, **named: _copied_to_cpu(self, cpu(self, *args, **named)))

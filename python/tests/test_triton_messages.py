@@ -81,6 +81,8 @@ COMPILING = {
     "tl.static_assert(False, 'my message')": "my message",
     "a = tl.cat(tl.arange(0, 4), tl.arange(0, 8))": "tensors must have the same",
     "a = tl.arange(0, 4)[0:2]": "unsupported tensor index",
+    "a = tl.zeros((4, 8), tl.int32)[:, :, :]": "too many indices for tensor of rank 2",
+    "a = n[:, None]": "too many indices for tensor of rank 0",
     "a = tl.expand_dims(tl.arange(0, 4), 3)": "invalid axis 3",
     "a = tl.make_tensor_descriptor(x, [8, 8], [8, 1], [4, 2])": "must have at least 16 bytes in the last dimension",
     "a = tl.make_tensor_descriptor(x, [8, 8], [9, 1], [4, 8])": "strides must be 16-byte aligned",

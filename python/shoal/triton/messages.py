@@ -113,7 +113,7 @@ _RULES = (
     ),
     Rule("tiles cannot be sliced", ValueError, "unsupported tensor index: slice"),
     Rule(
-        r"too many indices for `\w+\[(.*?)\]`",
+        r"too many indices for `[\s\S]*? dimensions are named, but there are (\d+)",
         ValueError,
         "too many indices for tensor of rank {0}",
     ),

@@ -54,6 +54,7 @@ def install_cuda_as_cpu() -> None:
         products,
         queries,
         registrations,
+        results,
     )
     from shoal.torch.symmetric_memory import install_symmetric_memory
 
@@ -61,6 +62,7 @@ def install_cuda_as_cpu() -> None:
     _native.play_cuda()
     notes.install()
     devices.install()
+    results.install()
     queries.install()
     registrations.install()
     products.install()

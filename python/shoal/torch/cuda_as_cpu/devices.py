@@ -14,7 +14,8 @@ import torch
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils import _device
 
-from shoal.torch.cuda_as_cpu.notes import a_program_calls, has_memory, made_for_cuda, note, played_device
+from shoal.torch.cuda_as_cpu.notes import a_program_calls, has_memory, is_played, made_for_cuda, note, played_device
+from shoal.torch.cuda_as_cpu.results import follow
 
 _CPU = torch.device("cpu")
 # Functions that take a device and are no constructors in torch's own list of them.
@@ -62,7 +63,20 @@ def _copied_to_cuda(tensor: Any, moved: Any) -> Any:
 
 
 def _copied_to_cpu(tensor: Any, moved: Any) -> Any:
-    return note(tensor.clone() if moved is tensor and has_memory(tensor) else moved, cuda=False)
+    return _of_host(tensor.clone() if moved is tensor and has_memory(tensor) else moved)
+
+
+def _copied_like(tensor: Any, moved: Any, like: Any) -> Any:
+    """What `tensor.to(like)` gives: a copy where the two lie on different devices."""
+    if not (has_memory(tensor) and has_memory(like)) or is_played(tensor) == is_played(like):
+        return moved
+    return _copied_to_cuda(tensor, moved) if is_played(like) else _copied_to_cpu(tensor, moved)
+
+
+def _of_host(tensor: Any) -> Any:
+    """A tensor that a program has asked for on the host: so is what it computes from it."""
+    follow()
+    return note(tensor, cuda=False)
 
 
 def with_cpu(function: Callable[..., Any], *, makes_new: bool = False) -> Callable[..., Any]:
@@ -82,9 +96,14 @@ def with_cpu(function: Callable[..., Any], *, makes_new: bool = False) -> Callab
         if _says_cuda(device):
             return note(made, cuda=True)
         if device is not None:
-            return note(made, cuda=False) if a_program_calls() else made
-        follows = not makes_new or any(isinstance(arg, torch.Tensor) for arg in (*args, *named.values()))
-        return made if follows or not has_memory(made) else note(made, cuda=_cuda_is_default())
+            return _of_host(made) if a_program_calls() else made
+        if not makes_new or any(isinstance(arg, torch.Tensor) for arg in (*args, *named.values())):
+            return made
+        if not has_memory(made):
+            return made
+        if _cuda_is_default() or not a_program_calls():
+            return note(made, cuda=_cuda_is_default())
+        return _of_host(made)
 
     return called
 
@@ -100,7 +119,8 @@ def install() -> None:
                 setattr(module, name, with_cpu(value, makes_new=True))
     for name in ("nested_tensor", "as_nested_tensor"):
         setattr(torch.nested, name, with_cpu(getattr(torch.nested, name)))
-    torch.from_numpy = with_cpu(torch.from_numpy, makes_new=True)
+    for name in ("from_numpy", "frombuffer", "normal"):  # torch's own list does not have them
+        setattr(torch, name, with_cpu(getattr(torch, name), makes_new=True))
     for name in _METHODS:
         setattr(torch.Tensor, name, with_cpu(getattr(torch.Tensor, name)))
     # Classes of tensors around others: `device=inner.device`.
@@ -130,7 +150,7 @@ def _is_in(value: Any, constructors: Any) -> bool:
 
 def _tensors() -> None:
     Tensor: Any = torch.Tensor
-    to, cpu = Tensor.to, Tensor.cpu
+    to, cpu, type = Tensor.to, Tensor.cpu, Tensor.type
 
     @functools.wraps(to)
     def moved(self: Any, *args: Any, **named: Any) -> Any:
@@ -141,19 +161,36 @@ def _tensors() -> None:
         if "device" in named:
             named["device"] = on_cpu(named["device"])
         outcome = to(self, *args, **named)
+        like = device if isinstance(device, torch.Tensor) else named.get("other")
         if _says_cuda(device):
             return _copied_to_cuda(self, outcome)
+        if like is not None:
+            return _copied_like(self, outcome, like)
         # To torch, tensors say that they are the CPU's wherever they are: only a program's own word means the host.
         says_cpu = isinstance(device, (str, torch.device)) and torch.device(device).type == "cpu"
         return _copied_to_cpu(self, outcome) if says_cpu and a_program_calls() else outcome
 
+    @functools.wraps(type)
+    def typed(self: Any, dtype: Any = None, *args: Any, **named: Any) -> Any:
+        if dtype is None:
+            name: str = type(self)
+            return name.replace("torch.", "torch.cuda.") if a_program_calls() and is_played(self) else name
+        if isinstance(dtype, str):
+            cast = type(self, dtype.replace("torch.cuda.", "torch."), *args, **named)
+            return (_copied_to_cuda if dtype.startswith("torch.cuda.") else _copied_to_cpu)(self, cast)
+        cast = type(self, dtype, *args, **named)
+        # `torch.cuda.FloatTensor` is `torch.FloatTensor`, too; programs that say "cuda" rather mean the first.
+        return cast if isinstance(dtype, torch.dtype) else _copied_to_cuda(self, cast)
+
     Tensor.to = moved
+    Tensor.type = typed
+    Tensor.type_as = functools.wraps(Tensor.type_as)(lambda self, other: moved(self, other))
     Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: _copied_to_cuda(self, self)
     Tensor.cpu = functools.wraps(cpu)(lambda self, *args, **named: _copied_to_cpu(self, cpu(self, *args, **named)))
     Tensor.pin_memory = lambda self, device=None: self
     Tensor.is_pinned = lambda self, device=None: True
     Tensor.record_stream = lambda self, stream: None
-    Tensor.get_device = lambda self: torch.cuda.current_device()
+    Tensor.get_device = lambda self: torch.cuda.current_device() if is_played(self) else -1
 
 
 def _modules() -> None:

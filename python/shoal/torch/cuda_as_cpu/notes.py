@@ -1,6 +1,6 @@
 """Which device tensors were made for, noted at their memory, so that all views of a tensor say the same.
 
-What computes makes tensors that nothing is noted of: they count as CUDA's, where programs that say "cuda" compute.
+What nothing is noted of counts as CUDA's, where programs that say "cuda" compute.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def install() -> None:
     Tensor: Any = torch.Tensor
     FakeTensor.device = _of_fakes(FakeTensor.device)  # type: ignore[method-assign, assignment]
     Tensor.device = property(_device)
-    Tensor.is_cuda = property(lambda self: _memory_device(self).type == "cuda" or _is_played(self))
+    Tensor.is_cuda = property(lambda self: is_played(self) or _memory_device(self).type == "cuda")
     torch.compile = _compiling(torch.compile)
 
 
@@ -65,8 +65,8 @@ def _say_cuda_in_traces() -> None:
 
     def answering(traced: Callable[..., Any], answer: Callable[[], Any]) -> Callable[..., Any]:
         def asked(self: Any, tx: Any) -> Any:
-            is_played = self.device is not None and self.device.type == "cpu" and _is_of_a_program(tx)
-            return VariableTracker.build(tx, answer()) if is_played else traced(self, tx)
+            of_cpu = self.device is not None and self.device.type == "cpu" and _is_of_a_program(tx)
+            return VariableTracker.build(tx, answer()) if of_cpu else traced(self, tx)
 
         return asked
 
@@ -95,7 +95,7 @@ def played_device() -> torch.device:
 
 
 def _device(tensor: Any) -> torch.device:
-    return played_device() if a_program_calls() and _is_played(tensor) else _memory_device(tensor)
+    return played_device() if a_program_calls() and is_played(tensor) else _memory_device(tensor)
 
 
 def _of_fakes(memory_device: Any) -> property:
@@ -106,8 +106,11 @@ def _of_fakes(memory_device: Any) -> property:
     return property(device)
 
 
-def _is_played(tensor: Any) -> bool:
+def is_played(tensor: Any) -> bool:
     """Whether a tensor of the CPU is one of the device that is played."""
-    if _memory_device(tensor).type != "cpu" or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():
         return False
-    return not has_memory(tensor) or made_for_cuda(tensor) is not False
+    with torch._C.DisableTorchFunction():  # no call of a program's
+        if _memory_device(tensor).type != "cpu":
+            return False
+        return not has_memory(tensor) or made_for_cuda(tensor) is not False

@@ -80,6 +80,7 @@ def install() -> None:
         for part in (cuda.graphs, cuda.memory, cuda.random, cuda.streams):
             if hasattr(part, name):
                 setattr(part, name, answer)
+    cuda.default_generators = cuda.random.default_generators = (torch.default_generator,) * _device_count()
     for name in dir(cuda):
         if name.endswith("Tensor") and hasattr(torch, name):
             setattr(cuda, name, getattr(torch, name))  # `torch.cuda.FloatTensor`: the class is its constructor
@@ -260,6 +261,7 @@ _ANSWERS: dict[str, Any] = {
     "graph": graph,
     "graph_pool_handle": graph_pool_handle,
     "cudart": _refused("torch.cuda.cudart()", "ask torch.cuda itself"),
+    "_record_memory_history": _nothing,
     "_sleep": _sleep,
     "can_device_access_peer": lambda device, peer: True,
     "clock_rate": lambda device=None: 2000,
@@ -293,6 +295,7 @@ _ANSWERS: dict[str, Any] = {
     "memory_reserved": lambda device=None: 0,
     "memory_stats": lambda device=None: defaultdict(int),
     "memory_summary": lambda device=None, abbreviated=False: "CUDA is played by the CPU, whose memory is not counted.",
+    "reset_accumulated_memory_stats": _nothing,
     "reset_max_memory_allocated": _nothing,
     "reset_peak_memory_stats": _nothing,
     "seed": _nothing,

@@ -56,13 +56,15 @@ class Compiled:
     def target(self) -> tuple[str, str]:
         """What it is compiled for: `("cuda", "sm_90a")`."""
     @property
-    def gpu_resources(self) -> tuple[int, int, int] | None:
-        """Registers and bytes of local memory of a thread, bytes of shared memory of a program; `None` for a CPU."""
+    def gpu_resources(self) -> tuple[int, int, int, int] | None:
+        """Registers and bytes of local memory of a thread, bytes of shared memory and threads of a program."""
     @property
     def loaded(self) -> bool:
         """Whether the code can be launched: it is for a machine that is here."""
-    def emit(self, stage: str, target: str | None = None) -> bytes:
+    def emit(self, stage: str) -> bytes:
         """The kernel in one of its forms: `tile`, `tile-opt`, `llvm`, `asm`, `obj`."""
+    def emit_for_gpu(self, stage: str, target: str, options: dict[str, Any]) -> bytes:
+        """The same for a GPU that need not be here, with these launch options."""
     def torch_libraries(self, symbol: str, runtime: list[str]) -> tuple[bytes, bytes]:
         """The shared libraries for torch's AOTInductor: one with the name `symbol`, one that runs the kernel."""
 

@@ -203,8 +203,9 @@ def double(x, n, BLOCK: tl.constexpr):
     tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
 
 
-compiled = double[(1,)](torch.zeros(100, device="cuda"), 100, BLOCK=128)
+compiled = double[(1,)](torch.zeros(100, device="cuda"), 100, BLOCK=128, num_ctas=2, maxnreg=40)
 ptx = compiled.asm["ptx"]
+assert ".reqntid 256" in ptx and ".maxnreg 40" in ptx
 assert ".target sm_90a" in ptx and "ld.global" in ptx and "st.global" in ptx and ".visible .entry" in ptx
 assert "ptx" in compiled.asm and "cubin" in compiled.asm and isinstance(compiled.asm["obj"], bytes)
 assert compiled.asm["asm"] != ptx

@@ -378,6 +378,8 @@ def test_arguments_that_are_no_memory(argument, raised, said):
         ("num_warps", 3, "num_warps must be a power of 2, not 3"),
         ("num_warps", 1 << 40, "num_warps must be a power of 2, not 1099511627776"),
         ("num_warps", "four", "num_warps must be a power of 2, not 'four'"),
+        ("num_ctas", 3, "num_ctas must be a power of 2, not 3"),
+        ("num_ctas", 0, "num_ctas must be a power of 2, not 0"),
         ("num_cpu_threads", 1 << 30, "a device has at most 4096 threads, not 1073741824"),
         ("num_cpu_threads", "all", "`num_cpu_threads` must be a small whole number, not 'all'"),
         ("extern_libs", 5, "`extern_libs` is a dictionary of names and files of bitcode, not 5"),

@@ -185,7 +185,7 @@ def test_devices_and_streams_cannot_be_chosen(name):
 
 def test_launch_options_of_other_devices_are_accepted():
     out = np.zeros(3, np.float32)
-    options = dict(num_warps=8, num_stages=2, num_ctas=1, maxnreg=64, enable_fp_fusion=False, waves_per_eu=2)
+    options = dict(num_warps=8, num_stages=2, num_ctas=2, maxnreg=64, enable_fp_fusion=False, waves_per_eu=2)
     compiled = fill[(1,)](out, 5, 3, **options)
     assert (out == 5).all()
     assert {name: getattr(compiled.metadata, name) for name in options} == options

@@ -42,7 +42,7 @@ def test_a_kernel_may_have_any_name(tmp_path, name):
 
 
 def forms(target):
-    return Forms("grow", grow.src, grow._compile_foreign("*fp32, fp32, i32, 64, 'grow'", {}, target))
+    return Forms("grow", grow.src, grow._compile_foreign("*fp32, fp32, i32, 64, 'grow'", {}, target), {})
 
 
 def needed(target):

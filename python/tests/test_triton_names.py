@@ -282,6 +282,11 @@ def test_kernels_are_compiled_for_gpus_that_are_not_here():
     assert ".target sm_100a" in made.asm["ptx"] and "obj" not in made.asm
     assert made.metadata.target == GPUTarget("cuda", 100, 32) and made.metadata.num_warps == 2
     assert made.metadata.shared == 0 and made.metadata.warp_size == 32
+    options = {"num_warps": 4, "num_ctas": 4, "maxnreg": 40}
+    cluster = shoal.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+    assert ".reqntid 512" in cluster.asm["ptx"] and ".maxnreg 40" in cluster.asm["ptx"]
+    assert cluster.metadata.num_ctas == 4 and cluster.metadata.num_warps == 16
+    assert cluster.packed_metadata == (16, 1, 0, 1, 1, 1)
     with pytest.raises(RuntimeError, match="code for sm_100a, and there is no such machine here"):
         made[(1,)](np.zeros(64, np.float32), np.zeros(64, np.float32), 64)
     with pytest.raises(shoal.errors.ShoalError, match="there is no target `sm_71`"):

@@ -213,6 +213,15 @@ impl Default for GpuShape {
     }
 }
 
+impl GpuShape {
+    /// For a program that is to run on a cluster of so many blocks: one block with the warps of all of them, or as many as a
+    /// block may have.
+    #[must_use]
+    pub fn with_blocks(self, blocks: u32) -> GpuShape {
+        GpuShape { num_warps: self.num_warps.max(self.num_warps.saturating_mul(blocks).min(MAX_WARPS)), ..self }
+    }
+}
+
 /// A function. Its parameters are those of its body region.
 #[derive(Clone, Debug)]
 pub struct Func {

@@ -10,6 +10,7 @@ use shoal::aot::{Build, find_runtime};
 use shoal::{ArgSpec, Error, Origin, Stage, Target, Variant, host_target, target_named};
 
 use crate::errors::raise;
+use crate::options;
 
 /// One compiled specialisation.
 #[pyclass(module = "shoal._native", frozen)]
@@ -34,9 +35,8 @@ impl Compiled {
     /// Compiles for a signature on a target that need not be here.
     ///
     /// # Errors
-    /// When it does not compile, or there is no such target.
-    pub(crate) fn foreign(kernel: shoal::Kernel, signature: &str, target: &str) -> Result<Compiled, Error> {
-        let target = target_named(target)?;
+    /// When it does not compile.
+    pub(crate) fn foreign(kernel: shoal::Kernel, signature: &str, target: Target) -> Result<Compiled, Error> {
         let specs = kernel.read_signature(signature)?;
         let assembly = kernel.emit(&specs, Stage::Asm, &target)?;
         Ok(Compiled { kernel, code: Code::Foreign { specs, target, assembly } })
@@ -54,6 +54,17 @@ impl Compiled {
             Code::Loaded(_) => self.kernel.device().target(),
             Code::Foreign { target, .. } => target,
         }
+    }
+
+    fn emitted<'py>(
+        &self,
+        py: Python<'py>,
+        kernel: &shoal::Kernel,
+        stage: Stage,
+        target: &Target,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let emitted = py.detach(|| kernel.emit(self.specs(), stage, target));
+        Ok(PyBytes::new(py, &emitted.map_err(|error| raise(py, error, None))?))
     }
 }
 
@@ -128,31 +139,34 @@ impl Compiled {
         (target.kind(), target.name())
     }
 
-    /// What of a GPU it takes: registers of a thread, bytes of local memory of a thread, bytes of shared memory of a
-    /// program. `None` for a CPU, and for a GPU that is not here.
+    /// What of a GPU it takes: registers of a thread, bytes of local memory of a thread, bytes of shared memory and
+    /// threads of a program. `None` for a CPU, and for a GPU that is not here.
     #[getter]
-    fn gpu_resources(&self) -> Option<(u32, u32, u32)> {
+    fn gpu_resources(&self) -> Option<(u32, u32, u32, u32)> {
         let Code::Loaded(variant) = &self.code else { return None };
         let resources = variant.gpu_resources()?;
-        Some((resources.registers, resources.local_bytes, resources.shared_bytes))
+        Some((resources.registers, resources.local_bytes, resources.shared_bytes, resources.threads))
     }
 
-    /// The kernel in one of its forms: `tile`, `tile-opt`, `llvm-raw`, `llvm`, `asm`, `obj`; for another target if one is
-    /// named.
-    #[pyo3(signature = (stage, target = None))]
-    fn emit<'py>(&self, py: Python<'py>, stage: &str, target: Option<&str>) -> PyResult<Bound<'py, PyBytes>> {
-        let stage = Stage::ALL
-            .into_iter()
-            .find(|known| known.name() == stage)
-            .ok_or_else(|| PyKeyError::new_err(format!("kernels have no form `{stage}`")))?;
-        if let (Stage::Asm, Code::Foreign { assembly, .. }, None) = (stage, &self.code, target) {
-            return Ok(PyBytes::new(py, assembly));
+    /// The kernel in one of its forms: `tile`, `tile-opt`, `llvm-raw`, `llvm`, `asm`, `obj`.
+    fn emit<'py>(&self, py: Python<'py>, stage: &str) -> PyResult<Bound<'py, PyBytes>> {
+        match (stage_named(stage)?, &self.code) {
+            (Stage::Asm, Code::Foreign { assembly, .. }) => Ok(PyBytes::new(py, assembly)),
+            (stage, _) => self.emitted(py, &self.kernel, stage, self.compiled_for()),
         }
-        let emitted = py.detach(|| match target {
-            None => self.kernel.emit(self.specs(), stage, self.compiled_for()),
-            Some(name) => self.kernel.emit(self.specs(), stage, &target_named(name)?),
-        });
-        Ok(PyBytes::new(py, &emitted.map_err(|error| raise(py, error, None))?))
+    }
+
+    /// The same for a GPU that need not be here, with these launch options.
+    fn emit_for_gpu<'py>(
+        &self,
+        py: Python<'py>,
+        stage: &str,
+        target: &str,
+        options: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let target = target_named(target).map_err(|error| raise(py, error, None))?;
+        let options = options::for_gpu(py, self.kernel.options().clone(), options)?;
+        self.emitted(py, &self.kernel.clone().with(options), stage_named(stage)?, &target)
     }
 
     /// The two shared libraries for torch's AOTInductor, which knows the kernel by `symbol`: one with that name, one that runs
@@ -183,6 +197,11 @@ impl Compiled {
         let made = made.map_err(|error| raise(py, error, None))?;
         Ok((PyBytes::new(py, &made.name), PyBytes::new(py, &made.launcher)))
     }
+}
+
+fn stage_named(name: &str) -> PyResult<Stage> {
+    let known = Stage::ALL.into_iter().find(|known| known.name() == name);
+    known.ok_or_else(|| PyKeyError::new_err(format!("kernels have no form `{name}`")))
 }
 
 /// The same without what is known of an argument's alignment.

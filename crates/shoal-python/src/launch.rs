@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use shoal::cache::Cache;
 use shoal::cuda::StreamRef;
 use shoal::world::Rank;
-use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
+use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant, target_named};
 use smallvec::SmallVec;
 
 use crate::arguments::{self, ExtentNeed, Held, Takes};
@@ -22,7 +22,7 @@ use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
 use crate::variants::{Given, OptionSet};
 use crate::world::current;
-use crate::{grid, hooks, mock};
+use crate::{grid, hooks, mock, options};
 
 /// What is wanted.
 #[derive(Clone, Copy)]
@@ -267,7 +267,12 @@ pub(crate) fn compile_foreign(
 ) -> PyResult<Compiled> {
     let py = slf.py();
     let kernel = with_options(slf, live, named)?.kernel.clone();
-    let made = py.detach(|| Compiled::foreign(kernel, signature, target));
+    let target = target_named(target).map_err(|error| raise(py, error, None))?;
+    let options = match target.kind() {
+        "cpu" => kernel.options().clone(),
+        _ => options::for_gpu(py, kernel.options().clone(), named)?,
+    };
+    let made = py.detach(|| Compiled::foreign(kernel.with(options), signature, target));
     made.map_err(|error| raise(py, error, live.bridge.cause()))
 }
 

@@ -17,7 +17,7 @@ use crate::lock::lock;
 use crate::{output, signals};
 
 /// Options that change what is compiled, or where it runs.
-const MEANT: [&str; 7] = [
+const MEANT: [&str; 8] = [
     "debug",
     "check_accesses",
     "sanitize_overflow",
@@ -25,12 +25,12 @@ const MEANT: [&str; 7] = [
     "default_dot_input_precision",
     "num_cpu_threads",
     "num_warps",
+    "num_ctas",
 ];
 
 /// Options that tell GPUs how to run a kernel, and mean nothing to a CPU.
-const IGNORED: [&str; 36] = [
+const IGNORED: [&str; 35] = [
     "num_stages",
-    "num_ctas",
     "maxnreg",
     "minnreg",
     "enable_fp_fusion",
@@ -100,14 +100,14 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
         allow_plain_globals: interpreted || knob(intern!(py, "allow_non_constexpr_globals"))?,
         ..CompileOptions::default()
     };
-    if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.filter(|value| !value.is_none()) {
-        options.gpu.num_warps =
-            warps.extract::<u32>().ok().filter(|count| count.is_power_of_two()).ok_or_else(|| {
-                PyAssertionError::new_err(format!("num_warps must be a power of 2, not {}", shown(&warps)))
-            })?;
-        if options.gpu.num_warps > MAX_WARPS {
-            return Err(too_many_threads(py, options.gpu.num_warps));
+    if let Some(warps) = power_of_two(given, intern!(py, "num_warps"))? {
+        if warps > MAX_WARPS {
+            return Err(too_many_threads(py, warps));
         }
+        options.gpu.num_warps = warps;
+    }
+    if let Some(blocks) = power_of_two(given, intern!(py, "num_ctas"))? {
+        options.gpu = options.gpu.with_blocks(blocks);
     }
     if knob(intern!(py, "always_compile"))? {
         options.disk_cache = DiskCache::Off;
@@ -158,10 +158,6 @@ pub(crate) fn for_gpu(py: Python<'_>, options: CompileOptions, given: &Bound<'_,
         Some(value) if !value.is_none() => count(name, &value).map(Some),
         _ => Ok(None),
     };
-    if number(intern!(py, "num_ctas"))?.is_some_and(|ctas| ctas > 1) {
-        let text = "`num_ctas` above 1 is not supported: a program runs on one multiprocessor";
-        return Err(PyValueError::new_err(text));
-    }
     let usual = GpuShape::default();
     let language = py.import(intern!(py, "shoal.knobs"))?.getattr(intern!(py, "language"))?;
     let fusion = given.get_item(intern!(py, "enable_fp_fusion"))?;
@@ -196,6 +192,15 @@ pub(crate) fn device(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Opti
     let device = Device::cpu_with_threads(threads).map_err(|error| raise(py, error, None))?;
     devices.insert(threads, device.clone());
     Ok(Some(device))
+}
+
+/// An option that counts warps or blocks.
+fn power_of_two(given: &Bound<'_, PyDict>, option: &Bound<'_, PyString>) -> PyResult<Option<u32>> {
+    let Some(value) = given.get_item(option)?.filter(|value| !value.is_none()) else { return Ok(None) };
+    match value.extract::<u32>() {
+        Ok(count) if count.is_power_of_two() => Ok(Some(count)),
+        _ => Err(PyAssertionError::new_err(format!("{option} must be a power of 2, not {}", shown(&value)))),
+    }
 }
 
 /// An option that is a small number.

@@ -11,7 +11,7 @@ use crate::param::Param;
 use crate::specialise::ArgumentError;
 
 /// Launch options that are accepted by name next to the arguments, as in Triton. They tell a GPU how to run a kernel;
-/// to a CPU only `num_warps` means something, and only in code for single threads.
+/// to a CPU only the number of warps (`num_warps` times `num_ctas`) means something, and only in code for single threads.
 pub(crate) const GPU_OPTIONS: [&str; 12] = [
     "num_warps",
     "num_stages",
@@ -39,6 +39,7 @@ pub struct Bound<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NamedShape {
     num_warps: Option<u32>,
+    num_ctas: Option<u32>,
     num_stages: Option<u32>,
     max_registers: Option<u32>,
     /// Whether the launch may begin before the one ahead of it has ended.
@@ -49,12 +50,13 @@ impl NamedShape {
     /// The kernel's own shape, with what the launch names instead.
     #[inline]
     pub(crate) fn over(self, own: GpuShape) -> GpuShape {
-        GpuShape {
+        let named = GpuShape {
             num_warps: self.num_warps.unwrap_or(own.num_warps),
             num_stages: self.num_stages.unwrap_or(own.num_stages),
             max_registers: self.max_registers.or(own.max_registers),
             fuse_products: own.fuse_products,
-        }
+        };
+        self.num_ctas.map_or(named, |blocks| named.with_blocks(blocks))
     }
 
     /// The kernel's own way to be launched, with what the launch names instead.
@@ -74,6 +76,7 @@ impl NamedShape {
                 return Ok(());
             }
             "num_warps" => &mut self.num_warps,
+            "num_ctas" => &mut self.num_ctas,
             "num_stages" => &mut self.num_stages,
             "maxnreg" => &mut self.max_registers,
             _ => return Ok(()),
@@ -83,7 +86,10 @@ impl NamedShape {
             Arg::Int(number) => Some(u32::try_from(*number).map_err(|_| not_a_count(kernel, name, arg))?),
             _ => return Err(not_a_count(kernel, name, arg)),
         };
-        Ok(())
+        match self.num_ctas {
+            Some(blocks) if !blocks.is_power_of_two() => Err(not_a_power_of_two(kernel, "num_ctas", blocks)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -175,6 +181,11 @@ fn too_many(kernel: Signature<'_>, given: usize) -> ArgumentError {
 
 fn not_a_count(kernel: Signature<'_>, option: &str, arg: &Arg<'_>) -> ArgumentError {
     let text = format!("`{option}` must be a small whole number, not {}", arg.described());
+    Box::new(Diagnostic::error(kernel.span, text).label("this kernel"))
+}
+
+fn not_a_power_of_two(kernel: Signature<'_>, option: &str, count: u32) -> ArgumentError {
+    let text = format!("`{option}` must be a power of two, not {count}");
     Box::new(Diagnostic::error(kernel.span, text).label("this kernel"))
 }
 

@@ -67,8 +67,9 @@ class Forms(Mapping[str, Any]):
     played_gpu: str | None = None
     """The GPU that the CPU plays in this process."""
 
-    def __init__(self, name: str, source: str, native: _native.Compiled) -> None:
+    def __init__(self, name: str, source: str, native: _native.Compiled, options: Mapping[str, Any]) -> None:
         self._name = name
+        self._options = dict(options)
         self._native = native
         on_gpu = native.target[0] == "cuda"
         self._forms = _GPU_FORMS if on_gpu else _FORMS if self.played_gpu is None else _FORMS | _GPU_FORMS
@@ -81,9 +82,14 @@ class Forms(Mapping[str, Any]):
             on_gpu = self._native.target[0] == "cuda"
             of_played = form not in _FORMS and not on_gpu
             with compiling_for("cuda") if on_gpu else nullcontext():
-                made = self._native.emit(self._forms[form], self.played_gpu if of_played else None)
+                made = self._emitted(self._forms[form], self.played_gpu if of_played else None)
             self._made[form] = made if form in _BINARY else made.decode()
         return self._made[form]
+
+    def _emitted(self, stage: str, played_gpu: str | None) -> bytes:
+        if played_gpu is None:
+            return self._native.emit(stage)
+        return self._native.emit_for_gpu(stage, played_gpu, self._options)
 
     @computed_once
     def _libraries(self) -> dict[str, bytes]:
@@ -158,7 +164,7 @@ class CompiledKernel:
         self.signature: dict[str, str] = dict(native.signature)
         self.constants: tuple[str, ...] = tuple(native.constants)
         self.name: str = fn.repr(self._specialization()) if fn.has_own_repr else native.name
-        self.asm = Forms(self.name, fn.src, native)
+        self.asm = Forms(self.name, fn.src, native, self._options)
         self.module: Any = None
         self.function: Any = None
 
@@ -183,11 +189,13 @@ class CompiledKernel:
         """What the kernel was compiled with and for, as a named tuple.
 
         `shared` is the shared memory of a program in bytes; on a CPU one byte: it has none, but host code divides by
-        it.
+        it. On a GPU `num_warps` counts all warps of the block that runs a program: those of every block that `num_ctas`
+        asks for, and those that feed a loop.
         """
         facts = {
             **_OPTIONS,
             **self._options,
+            "num_warps": self._warps,
             "name": self.name,
             "hash": self.hash,
             "target": self._target(),
@@ -204,9 +212,9 @@ class CompiledKernel:
 
     @computed_once
     def packed_metadata(self) -> tuple[Any, ...]:
-        """A few facts that launchers of other devices take."""
+        """A few facts that launchers of other devices take. No cluster is launched, whatever `num_ctas` asks for."""
         facts = self.metadata
-        return (facts.num_warps, facts.num_ctas, facts.shared, *facts.cluster_dims)
+        return (facts.num_warps, 1, facts.shared, 1, 1, 1)
 
     @computed_once
     def src(self) -> Any:
@@ -230,7 +238,19 @@ class CompiledKernel:
         resources = self._native.gpu_resources
         if resources is not None:
             return resources[2]
-        return 1 if self._native.loaded else int(re.search(r" shared=(\d+)", self.asm["ptx"])[1])  # type: ignore[index]
+        return 1 if self._native.loaded else self._described("shared")
+
+    @property
+    def _warps(self) -> int:
+        if self._native.target[0] != "cuda":
+            asked = self._options.get("num_warps")
+            return _OPTIONS["num_warps"] if asked is None else asked
+        resources = self._native.gpu_resources
+        return (self._described("threads") if resources is None else resources[3]) // 32
+
+    def _described(self, fact: str) -> int:
+        """A number that the first line of the PTX states."""
+        return int(re.search(rf" {fact}=(\d+)", self.asm["ptx"])[1])  # type: ignore[index]
 
     @property
     def n_regs(self) -> int:

@@ -138,6 +138,19 @@ def test_what_is_told_of_a_kernel_is_real():
     assert ".reqntid 256" in double[grid(n)](x, n, BLOCK=1024, num_warps=8).asm["ptx"]
 
 
+def test_blocks_of_a_cluster_become_warps_of_one_block():
+    n = 5000
+    for warps, blocks, in_all in [(4, 2, 8), (4, 8, 32), (8, 16, 32)]:
+        x = torch.ones(n, device="cuda")
+        compiled = double[grid(n)](x, n, BLOCK=1024, num_warps=warps, num_ctas=blocks)
+        assert (x == 2).all()
+        assert f".reqntid {32 * in_all}" in compiled.asm["ptx"]
+        assert compiled.metadata.num_ctas == blocks and compiled.metadata.num_warps == in_all
+        assert compiled.packed_metadata[:2] == (in_all, 1)
+        compiled[grid(n)](x, n, 1024)
+        assert (x == 4).all()
+
+
 def test_properties_are_the_drivers():
     facts = shoal.runtime.driver.driver.active.utils.get_device_properties(0)
     known = torch.cuda.get_device_properties(0)

@@ -61,6 +61,8 @@ pub struct Resources {
     pub local_bytes: u32,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,
+    /// Threads of a block.
+    pub threads: u32,
 }
 
 /// How a kernel is launched, beyond its grid.
@@ -127,7 +129,12 @@ impl CudaKernel {
             args_bytes: description.args_bytes(),
             resident: OnceLock::new(),
             before_unload: OnceLock::new(),
-            resources: Resources { registers: 0, local_bytes: 0, shared_bytes: needs.shared_bytes },
+            resources: Resources {
+                registers: 0,
+                local_bytes: 0,
+                shared_bytes: needs.shared_bytes,
+                threads: needs.threads,
+            },
             needs,
             description,
         };
@@ -141,7 +148,7 @@ impl CudaKernel {
         // The code goes to the device now: a load while other kernels wait for this one would never end.
         // SAFETY: the kernel belongs to a loaded library.
         cuda.check(unsafe { (cuda.kernel_function)(&raw mut function, kernel) }, loading)?;
-        loaded.resources = resources(cuda, kernel, device.id(), loaded.needs.shared_bytes)?;
+        loaded.resources = resources(cuda, kernel, device.id(), &loaded.needs)?;
         allow_shared(cuda, device, kernel, loaded.needs.shared_bytes, loaded.resources.shared_bytes)?;
         (loaded.kernel, loaded.function) = (kernel, function);
         Ok(loaded)
@@ -429,7 +436,7 @@ enum Programs {
     Some,
 }
 
-fn resources(cuda: &Functions, kernel: Kernel, device: DeviceId, dynamic: u32) -> Result<Resources, CudaError> {
+fn resources(cuda: &Functions, kernel: Kernel, device: DeviceId, needs: &NvptxNeeds) -> Result<Resources, CudaError> {
     let number = |which| {
         let mut value: c_int = 0;
         // SAFETY: the kernel is loaded, and the pointer is to a local.
@@ -440,7 +447,8 @@ fn resources(cuda: &Functions, kernel: Kernel, device: DeviceId, dynamic: u32) -
     Ok(Resources {
         registers: number(function_attribute::REGISTERS)?,
         local_bytes: number(function_attribute::LOCAL_BYTES)?,
-        shared_bytes: number(function_attribute::SHARED_BYTES)? + dynamic,
+        shared_bytes: number(function_attribute::SHARED_BYTES)? + needs.shared_bytes,
+        threads: needs.threads,
     })
 }
 

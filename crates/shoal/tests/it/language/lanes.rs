@@ -30,6 +30,9 @@ fn every_thread_has_its_number() {
 ";
     lanes("out", body).gives(Args::new(), &[64i32, 64, 2, 32]);
     lanes("out", body).gives(args!(num_warps = 8), &[256i32, 256, 8, 32]);
+    // A cluster's blocks are warps of one block, as far as a block has them.
+    lanes("out", body).gives(args!(num_ctas = 4), &[256i32, 256, 8, 32]);
+    lanes("out", body).gives(args!(num_warps = 8, num_ctas = 16), &[1024i32, 1024, 32, 32]);
 }
 
 #[test]
@@ -365,6 +368,7 @@ fn mistakes_with_lanes_are_told() {
     lanes("out", width).refused(Args::new(), &["a power of two of at most 32"]);
     lanes("out", "    with tid(0):\n        pass\n").refused(Args::new(), &["simt_exec_region"]);
     lanes("out", "    tl.store(out, 1)\n").refused(args!(num_warps = 3), &["power of two"]);
+    lanes("out", "    tl.store(out, 1)\n").refused(args!(num_ctas = 3), &["`num_ctas` must be a power of two, not 3"]);
     lanes("out", "    tl.store(out, 1)\n").refused(args!(num_warps = "x"), &["small whole number"]);
     for index in ["-1", "4", "1 << 40"] {
         let body = format!("    x = tl.arange(0, 4)\n    tl.store(out, x[{index}])\n");

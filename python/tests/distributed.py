@@ -30,6 +30,19 @@ needs_oshrun = pytest.mark.skipif(
 )
 
 
+def start(command: list[str], script: str, folder: Path, **environment: str) -> "subprocess.Popen[str]":
+    """Starts a program, whatever becomes of it."""
+    path = folder / "script.py"
+    path.write_text(script)
+    return subprocess.Popen(
+        [*command, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "SHOAL_TIMEOUT": "60", **environment},
+    )
+
+
 def run(command: list[str], text: str, folder: Path, *options: str, timeout: int = 240) -> str:
     """Runs a program, as a module's argument where `options` name one; it must end well. Gives what it printed."""
     script = folder / "program.py"

@@ -1,14 +1,12 @@
 """Worlds whose ranks are processes: under `shoal launch` and `torchrun`, and how they end."""
 
-import os
 import re
 import signal
-import subprocess
 import sys
 import time
 
 import pytest
-from distributed import needs_oshrun, oshrun
+from distributed import needs_oshrun, oshrun, shoal_launch, start, torchrun
 
 PRELUDE = """
 import os, sys, time
@@ -47,30 +45,9 @@ print(f"done {rank.rank}\\n", end="")  # one write: ranks share the pipe
 """
 
 
-def start(command, script, tmp_path, **environment):
-    path = tmp_path / "script.py"
-    path.write_text(script)
-    environment = {**os.environ, "SHOAL_TIMEOUT": "60", **environment}
-    return subprocess.Popen(
-        [sys.executable, *command, str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-    )
-
-
-def launcher(n):
-    return ["-m", "shoal", "launch", "-n", str(n), "--", sys.executable]
-
-
-def torchrun(n):
-    return ["-m", "torch.distributed.run", "--nproc-per-node", str(n)]
-
-
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_under_shoal_launch(n, tmp_path):
-    process = start(launcher(n), PRELUDE + KERNEL, tmp_path)
+    process = start(shoal_launch(n), PRELUDE + KERNEL, tmp_path)
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert all(f"done {rank}" in output for rank in range(n)), output
@@ -85,7 +62,7 @@ def test_under_torchrun(tmp_path):
 
 @needs_oshrun
 def test_under_oshrun(tmp_path):
-    process = start(oshrun(2)[1:], PRELUDE + KERNEL, tmp_path)
+    process = start(oshrun(2), PRELUDE + KERNEL, tmp_path)
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert all(f"done {rank}" in output for rank in range(2)), output
@@ -119,7 +96,7 @@ rank.barrier()
 
 @needs_oshrun
 def test_under_oshrun_as_between_hosts(tmp_path):
-    process = start(oshrun(3)[1:], PRELUDE + BETWEEN_HOSTS, tmp_path, UCX_TLS="tcp,self")
+    process = start(oshrun(3), PRELUDE + BETWEEN_HOSTS, tmp_path, UCX_TLS="tcp,self")
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert all(f"done {rank}" in output for rank in range(3)), output
@@ -148,10 +125,18 @@ except shoal.WorldError as error:
     ids=["raises", "killed", "exits", "vanishes"],
 )
 def test_a_rank_that_ends_is_named_to_the_others(fail, heard, tmp_path):
-    # Without the launcher, which would end the others at once.
+    # Without the shoal_launch, which would end the others at once.
     script = PRELUDE + FAILING.replace("FAIL", fail)
     processes = [
-        start([], script, tmp_path, RANK=str(rank), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1", MASTER_PORT="29871")
+        start(
+            [sys.executable],
+            script,
+            tmp_path,
+            RANK=str(rank),
+            WORLD_SIZE="3",
+            MASTER_ADDR="127.0.0.1",
+            MASTER_PORT="29871",
+        )
         for rank in range(3)
     ]
     outputs = [process.communicate(timeout=120)[0] for process in processes]
@@ -173,7 +158,7 @@ import numpy as np
 import shoal
 shoal.World.from_env(timeout=1).run(lambda rank: rank.stream().{does})
 """
-    process = start(launcher(2), script, tmp_path)
+    process = start(shoal_launch(2), script, tmp_path)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1 and heard in output, output
 
@@ -194,9 +179,7 @@ kept = []
 world.run(call)
 print("done")
 """
-WAYS = pytest.mark.parametrize(
-    "command", [[], ["-m", "shoal", "launch", "-n", "3", "--", sys.executable]], ids=["threads", "processes"]
-)
+WAYS = pytest.mark.parametrize("command", [[sys.executable], shoal_launch(3)], ids=["threads", "processes"])
 
 
 @WAYS
@@ -229,7 +212,7 @@ def test_what_ends_a_stream_after_all_else_is_printed_whatever_it_is(command, ra
 
 
 def test_the_launcher_ends_all_when_one_fails(tmp_path):
-    process = start(launcher(3), PRELUDE + "if rank.rank == 1: sys.exit(7)\ntime.sleep(100)", tmp_path)
+    process = start(shoal_launch(3), PRELUDE + "if rank.rank == 1: sys.exit(7)\ntime.sleep(100)", tmp_path)
     began = time.monotonic()
     output, _ = process.communicate(timeout=90)
     assert process.returncode == 7, output
@@ -239,7 +222,7 @@ def test_the_launcher_ends_all_when_one_fails(tmp_path):
 @pytest.mark.parametrize("exit", ["sys.exit(0)", "world.run(lambda rank: sys.exit(0))"])
 def test_a_rank_may_end_before_the_others(exit, tmp_path):
     script = PRELUDE + f"if rank.rank == 1: {exit}\ntime.sleep(0.3)\nrank.check()\nprint('fine')"
-    process = start(launcher(2), script, tmp_path)
+    process = start(shoal_launch(2), script, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert process.returncode == 0 and "fine" in output, output
 
@@ -247,7 +230,7 @@ def test_a_rank_may_end_before_the_others(exit, tmp_path):
 @pytest.mark.parametrize("waits", ["rank.barrier()", "world.run(lambda rank: rank.barrier())"])
 def test_ctrl_c_ends_a_rank_that_waits(waits, tmp_path):
     script = PRELUDE + f"print('waits', flush=True)\nif rank.rank == 0: {waits}\ntime.sleep(100)"
-    process = start(launcher(2), script, tmp_path)
+    process = start(shoal_launch(2), script, tmp_path)
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(2)]
     assert all("waits" in line for line in lines), lines
@@ -259,202 +242,9 @@ def test_ctrl_c_ends_a_rank_that_waits(waits, tmp_path):
     assert len(re.findall(r"^\[[01]\] KeyboardInterrupt", output, re.MULTILINE)) == 2, output
 
 
-BLAME = """
-import os, sys, time
-import numpy as np, shoal, shoal.language as tl
-
-@shoal.jit
-def wait_for(flag):
-    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
-
-rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=8).rank  # also to join, on a busy machine
-how = os.environ["HOW"]
-flag = rank.symm_zeros(1, np.int64)
-if rank.rank == (2 if "last" in how else 1):
-    if "allocates" in how:
-        rank.symm_zeros(8, np.float16)
-    if "sleeps" in how:
-        time.sleep(60)
-    if "raises" in how:
-        raise ValueError("no luck")
-    if "dies" in how:
-        os._exit(0)
-    sys.exit(3 if "3" in how else 0)
-try:
-    if "allocates" in how:
-        rank.symm_zeros(8, np.float32)
-    elif "kernel" in how and (rank.rank > 0 or "barrier" not in how):
-        wait_for[(1,)](flag)
-    else:
-        rank.barrier()
-except shoal.WorldError as error:
-    print(f"blames {error.rank}\\n", end="", flush=True)
-    raise
-"""
-
-
-@pytest.mark.parametrize(
-    "how, blamed, code",
-    [
-        (
-            "leaves",
-            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited for it in barrier of the world",
-            1,
-        ),
-        ("leaves with 3", r"rank 1 \(pid \d+\) left the world while .*; rank 1 exited with status 3", 3),
-        ("dies", r"rank 1 \(pid \d+\) died, or exited without leaving the world", 1),
-        ("raises", r"rank 1 \(pid \d+\) failed: ValueError: no luck", 1),
-        (
-            "allocates",
-            r"rank 1 \(pid \d+\) differs from the others: the members of the world disagree on a symmetric allocation: "
-            r"rank 1: 16 bytes, aligned to 256; ranks 0, 2: 32 bytes, aligned to 256",
-            1,
-        ),
-        (
-            "sleeps",
-            r"rank 1 \(pid \d+\) did not come to barrier of the world: rank [02] \(pid \d+\) waited 8 s",
-            1,
-        ),
-        (
-            "leaves a kernel",
-            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited "
-            r"in kernel `wait_for`: 1 program waits.*",
-            1,
-        ),
-        (
-            "sleeps before a kernel",
-            r"rank 1 \(pid \d+\) does not answer: rank [02] \(pid \d+\) gave up "
-            r"in kernel `wait_for`: 1 program waits.*",
-            1,
-        ),
-        ("sleeps before a kernel and a barrier", r"rank 1 \(pid \d+\) does not answer: rank .*", 1),
-        ("sleeps last before a kernel and a barrier", r"rank 2 \(pid \d+\) does not answer: rank .*", 1),
-    ],
-)
-def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code, tmp_path):
-    process = start(launcher(3), BLAME, tmp_path, HOW=how)
-    output, _ = process.communicate(timeout=90)
-    assert process.returncode == code, output
-    assert re.fullmatch(f"error: {blamed}", output.splitlines()[-1]), output
-    # So do the others, whoever of them was the first to give up.
-    at_fault = 2 if "last" in how else 1
-    assert re.findall(r"blames (\d)", output) == [str(at_fault)] * 2, output
-
-
-SILENT = """
-import os, time
-import numpy as np, shoal
-
-rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=6).rank  # also to join, on a busy machine
-word = rank.symm_zeros(1, np.int64)
-silent = os.environ["SILENT"].split()
-if str(rank.rank) in silent:
-    time.sleep(60)
-stream = rank.stream()
-stream.wait_value(word, 5)
-try:
-    stream.synchronize()
-except shoal.WorldError as error:
-    print(f"blames {error.rank}: {error}\\n", end="", flush=True)
-    raise
-"""
-
-
-@pytest.mark.parametrize(
-    "way", [launcher, pytest.param(lambda n: oshrun(n)[1:], marks=needs_oshrun)], ids=["processes", "oshrun"]
-)
-@pytest.mark.parametrize(("silent", "n"), [([1], 2), ([2], 3), ([0, 2], 4)])
-def test_all_name_the_ranks_that_do_not_answer(silent, n, way, tmp_path):
-    process = start(way(n), SILENT, tmp_path, SILENT=" ".join(map(str, silent)))
-    output, _ = process.communicate(timeout=90)
-    assert process.returncode != 0, output
-    who = ", ".join(rf"rank {rank} \(pid \d+\)" for rank in silent)
-    verb = "does not answer" if len(silent) == 1 else "do not answer"
-    blames = re.findall(rf"blames {silent[0]}: .*: {who} {verb}: rank \d .* waited 6 s for the word", output)
-    assert len(blames) == n - len(silent), output
-    if way is launcher:
-        assert re.search(rf"error: {who} {verb}: rank", output.splitlines()[-1]), output
-
-
-ASKED = """
-import os, signal, threading, time
-import numpy as np, shoal, shoal.language as tl
-
-@shoal.jit
-def wait_for(flag):
-    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
-
-rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=6).rank  # also to join, on a busy machine
-how, me = os.environ["HOW"], rank.rank
-flag = rank.symm_zeros(1, np.int64)
-if me == 0 and how == "dies while it asks":
-    threading.Timer(6.2, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
-began = time.monotonic()
-try:
-    if me == 2 and how == "looks now and then":
-        while True:
-            rank.check()
-            time.sleep(0.01)
-    elif me == 2 and how == "dies while it asks":
-        time.sleep(60)
-    elif me == 1 and how == "in a stream":
-        stream = rank.stream()
-        flag[:] = 7
-        wait_for[(1,)](flag)
-        flag[:] = 0
-        stream.call(lambda: wait_for[(1,)](flag))
-        time.sleep(1)  # its wait is the first to begin
-        stream.synchronize()
-    elif me == 0 and how == "looks now and then":
-        rank.barrier()
-    elif me == 1 and how == "dies while it asks":
-        time.sleep(0.3)
-        wait_for[(1,)](flag)
-    else:
-        wait_for[(1,)](flag)
-except shoal.WorldError as error:
-    took = time.monotonic() - began
-    print(f"{me} blames {error.rank}, {took < 9}, {type(error).__name__}: {error}\\n", end="", flush=True)
-    raise
-"""
-
-
-def told(how, n, tmp_path):
-    process = start(launcher(n), ASKED, tmp_path, HOW=how)
-    output, _ = process.communicate(timeout=90)
-    blamed = dict(re.findall(r"(\d) blames (\d), True", output))
-    return blamed, output
-
-
-def test_all_name_the_same_rank_where_all_wait(tmp_path):
-    blamed, output = told("all wait", 3, tmp_path)
-    assert len(blamed) == 3 and len(set(blamed.values())) == 1, output
-    assert len(re.findall(r"\d blames \d, True, DeadlockError", output)) == 1, output
-    assert all(f"rank {rank}: in kernel `wait_for`" in output for rank in range(3)), output
-
-
-def test_a_rank_that_looks_now_and_then_is_named(tmp_path):
-    blamed, output = told("looks now and then", 3, tmp_path)
-    assert blamed == {"0": "2", "1": "2", "2": "2"}, output
-    assert re.search(r"rank 2 \(pid \d+\) (runs code of the host, while|did not come to)", output.splitlines()[-1]), (
-        output
-    )
-
-
-def test_a_kernel_of_a_stream_tells_what_it_waits_for(tmp_path):
-    blamed, output = told("in a stream", 2, tmp_path)
-    assert len(blamed) == 2 and len(set(blamed.values())) == 1, output
-    assert re.search(r"1 blames \d, True, \w+: (.*\n)*?.*rank 1[:,] in kernel `wait_for`", output), output
-
-
-def test_the_others_end_when_the_rank_that_asks_them_dies(tmp_path):
-    blamed, output = told("dies while it asks", 3, tmp_path)
-    assert list(blamed) == ["1"], output
-
-
 def test_errors_may_have_any_text(tmp_path):
     script = PRELUDE + "if rank.rank == 1: raise ValueError('bad name ' + chr(0xdcff))\nrank.barrier()"
-    process = start(launcher(2), script, tmp_path)
+    process = start(shoal_launch(2), script, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert output.splitlines()[-1].endswith(r"failed: ValueError: bad name \udcff"), output
 
@@ -474,38 +264,12 @@ time.sleep(0 if rank.rank == 1 else 4)
 
 
 @pytest.mark.parametrize(
-    "how", [launcher(3), pytest.param(oshrun(3)[1:], marks=needs_oshrun)], ids=["processes", "oshrun"]
+    "how", [shoal_launch(3), pytest.param(oshrun(3), marks=needs_oshrun)], ids=["processes", "oshrun"]
 )
 def test_nobody_passes_a_collective_of_a_world_that_has_failed(how, tmp_path):
     process = start(how, LATE, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert "passed" not in output and all(f"{rank} raised" in output for rank in range(3)), output
-
-
-OWN_STREAM = """
-import time
-import shoal
-
-rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=6).rank  # also to join, on a busy machine
-if rank.rank == 1:
-    time.sleep(60)
-stream = rank.stream()
-stream.call(time.sleep, 60)
-try:
-    stream.synchronize()
-except shoal.WorldError as error:
-    print(f"blames {error.rank}: {error}\\n", end="", flush=True)
-    raise
-"""
-
-
-def test_nobody_else_is_blamed_for_a_rank_s_own_stream(tmp_path):
-    process = start(launcher(2), OWN_STREAM, tmp_path)
-    output, _ = process.communicate(timeout=90)
-    assert "blames 0: rank 0, waiting for the work of a stream: rank 0 " in output, output
-    assert re.search(r"error: rank 0 \(pid \d+\) waited 6\.\d s for the work of a stream", output.splitlines()[-1]), (
-        output
-    )
 
 
 LEFT_ERROR = """
@@ -521,7 +285,7 @@ shoal.World.from_env(heap_bytes=1 << 20).run(leave)
 
 
 def test_what_ended_a_dropped_stream_is_an_error_also_of_a_rank_that_exits(tmp_path):
-    process = start(launcher(2), LEFT_ERROR, tmp_path)
+    process = start(shoal_launch(2), LEFT_ERROR, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert process.returncode == 1 and "ZeroDivisionError" in output, output
 
@@ -540,7 +304,7 @@ except shoal.WorldError as error:
 
 
 def test_no_memory_for_a_thread_is_an_error_in_words(tmp_path):
-    process = start(launcher(1), WITHOUT_MEMORY, tmp_path)
+    process = start(shoal_launch(1), WITHOUT_MEMORY, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert "cannot start a thread that waits for other ranks: " in output, output
 
@@ -556,7 +320,7 @@ shoal.World.from_env(heap_bytes=1 << 20)
 
 @pytest.mark.parametrize("absent", [0, 2])
 def test_a_rank_that_exits_before_it_joins_is_named_at_once(absent, tmp_path):
-    process = start(launcher(3), ABSENT, tmp_path, ABSENT=str(absent), SHOAL_TIMEOUT="300")
+    process = start(shoal_launch(3), ABSENT, tmp_path, ABSENT=str(absent), SHOAL_TIMEOUT="300")
     output, _ = process.communicate(timeout=90)
     assert process.returncode == 1, output
     blamed = rf"error: rank {absent} \(pid \d+\) exited with status 0 before it joined the world"
@@ -573,7 +337,7 @@ rank.barrier()
 
 
 def test_what_ends_the_main_thread_is_told_although_another_goes_on(tmp_path):
-    process = start(launcher(3), PRELUDE + BESIDE, tmp_path)
+    process = start(shoal_launch(3), PRELUDE + BESIDE, tmp_path)
     output, _ = process.communicate(timeout=55)
     assert process.returncode == 1, output
     assert re.fullmatch(r"error: rank 1 \(pid \d+\) failed: ValueError: no luck", output.splitlines()[-1]), output
@@ -623,13 +387,13 @@ if rank.rank < 2:
 
 
 def test_a_loop_that_gives_up_by_itself_is_no_wait_for_one_that_has_left(tmp_path):
-    process = start(launcher(3), POLLING, tmp_path)
+    process = start(shoal_launch(3), POLLING, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert process.returncode == 0 and output.count("told") == 2, output
 
 
 def test_ranks_go_on_without_one_that_has_done_its_part(tmp_path):
-    process = start(launcher(3), EARLY, tmp_path)
+    process = start(shoal_launch(3), EARLY, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert process.returncode == 0 and output.count("relayed") == 2, output
 
@@ -654,7 +418,7 @@ rank.barrier()
 
 
 @pytest.mark.parametrize(
-    "how", [launcher(3), pytest.param(oshrun(3)[1:], marks=needs_oshrun)], ids=["processes", "oshrun"]
+    "how", [shoal_launch(3), pytest.param(oshrun(3), marks=needs_oshrun)], ids=["processes", "oshrun"]
 )
 def test_one_report_tells_who_waits_in_a_barrier_and_who_in_a_kernel(how, tmp_path):
     process = start(how, APART, tmp_path)
@@ -684,7 +448,7 @@ shoal.World.from_env(heap_bytes=1 << 20, timeout=4)
 
 @needs_oshrun
 def test_who_waits_for_a_rank_of_oshrun_that_never_joins_is_named(tmp_path):
-    process = start(oshrun(3)[1:], NEVER_JOINS, tmp_path)
+    process = start(oshrun(3), NEVER_JOINS, tmp_path)
     output, _ = process.communicate(timeout=55)
     assert process.returncode == 1, output
     waited = "error: rank [02] waited 4 s for all of 3 ranks to join the world"
@@ -693,7 +457,7 @@ def test_who_waits_for_a_rank_of_oshrun_that_never_joins_is_named(tmp_path):
 
 @needs_oshrun
 def test_oshrun_ends_when_a_rank_is_too_late(tmp_path):
-    process = start(oshrun(3)[1:], BLAME, tmp_path, HOW="sleeps")
+    process = start(oshrun(3), BLAME, tmp_path, HOW="sleeps")
     lines = [(time.monotonic(), line) for line in process.stdout]
     assert process.wait(timeout=30) == 1, lines
     told = next(at for at, line in lines if "WorldError" in line)

@@ -1,6 +1,7 @@
 """Who is at fault when a world of processes fails: all its ranks, and the launcher, name the same one."""
 
 import re
+import time
 
 import pytest
 from distributed import needs_oshrun, oshrun, shoal_launch, start
@@ -220,3 +221,15 @@ def test_nobody_else_is_blamed_for_a_rank_s_own_stream(tmp_path):
     assert re.search(r"error: rank 0 \(pid \d+\) waited 6\.\d s for the work of a stream", output.splitlines()[-1]), (
         output
     )
+
+
+@needs_oshrun
+def test_oshrun_ends_when_a_rank_is_too_late(tmp_path):
+    process = start(oshrun(3), BLAME, tmp_path, HOW="sleeps")
+    lines = [(time.monotonic(), line) for line in process.stdout]
+    assert process.wait(timeout=30) == 1, lines
+    told = next(at for at, line in lines if "WorldError" in line)
+    assert lines[-1][0] - told < 8, "it has waited for the rank that sleeps"
+    output = "".join(line for _, line in lines)
+    blamed = r"error: rank 1 \(pid \d+\) did not come to barrier of the world: rank [02] \(pid \d+\) waited 8 s"
+    assert re.fullmatch(blamed, output.splitlines()[-1]), output

@@ -143,6 +143,11 @@ pub(crate) fn ended(access: &dyn Engine, awaited: Option<Awaited>, failure: Fail
     ended_by(access, &told, awaited, failure)
 }
 
+/// The same of a rank that comes to a collective after the end: it did not wait for the others, whatever they waited for.
+pub(crate) fn came_late(access: &dyn Engine, awaited: Awaited, failure: Failure) -> WorldError {
+    ended_by(access, &Told::idle(Idle::RunsHost), Some(awaited), failure)
+}
+
 /// The same of a rank that tells what it does.
 fn ended_by(access: &dyn Engine, told: &Told, awaited: Option<Awaited>, failure: Failure) -> WorldError {
     if let Some(waits) = access.deadlock() {
@@ -168,7 +173,9 @@ fn concluded(access: &dyn Engine, suspicion: Failure) -> Failure {
     let until = Instant::now() + CONCLUDING;
     while access.is_undecided() {
         if Instant::now() >= until {
-            access.conclude(&access.failure().unwrap_or_else(|| suspicion.clone()));
+            // Who asked does not answer itself.
+            let suspicion = access.failure().unwrap_or_else(|| suspicion.clone());
+            access.conclude(&culprit(access, &reports(access), &suspicion).unwrap_or(suspicion));
         }
         std::thread::sleep(BETWEEN_LOOKS);
     }
@@ -297,14 +304,18 @@ fn collect(access: &dyn Engine) -> Vec<WaitReport> {
     while (0..access.size()).any(is_silent) && Instant::now() < until {
         std::thread::sleep(BETWEEN_LOOKS);
     }
+    reports(access)
+}
+
+/// What every rank has told until now, or is seen to do.
+fn reports(access: &dyn Engine) -> Vec<WaitReport> {
     by_fault((0..access.size()).map(|rank| told_by(access, rank)).collect())
 }
 
-/// What every rank has told until now; nothing if none has.
+/// The same; nothing if none has told anything.
 pub(crate) fn told_by_all(access: &dyn Engine) -> Vec<WaitReport> {
-    let reports = || (0..access.size()).map(|rank| told_by(access, rank)).collect();
     access.deadlock().unwrap_or_else(|| match (0..access.size()).any(|rank| access.report_of(rank).is_some()) {
-        true => by_fault(reports()),
+        true => reports(access),
         false => Vec::new(),
     })
 }

@@ -12,6 +12,7 @@ use super::{OpenShmemEngine, Shared};
 use crate::engine::absence::{Patience, why_incomplete};
 use crate::engine::{Awaited, Call, Route};
 use crate::error::{Failure, WorldError};
+use crate::giving_up;
 use crate::vigil::Beating;
 
 /// Looks before a rank leaves its core to others.
@@ -38,7 +39,7 @@ pub(super) fn exchange(
         let round = Round { access, route, call, number: next(route.rounds) };
         // The others have been told already, and may have gone on to something else.
         if let Some(failure) = world.failure() {
-            return Err(round.failed(failure));
+            return Err(giving_up::came_late(access, round.awaited(), failure));
         }
         round.post(mine, from);
         round.await_all()?;
@@ -134,8 +135,11 @@ impl Round<'_> {
     }
 
     fn failed(&self, failure: Failure) -> WorldError {
-        let awaited = Awaited::Collective { call: self.call, team: self.route.team.to_owned() };
-        WorldError::failed(self.world().rank, Some(awaited), failure)
+        WorldError::failed(self.world().rank, Some(self.awaited()), failure)
+    }
+
+    fn awaited(&self) -> Awaited {
+        Awaited::Collective { call: self.call, team: self.route.team.to_owned() }
     }
 
     /// The lengths of all messages, if all members called the same operation.

@@ -97,7 +97,7 @@ impl Round<'_> {
     fn arrive(&self) -> Result<(), WorldError> {
         // Others may have been told already, so that nobody else would ever come, or would come and be told.
         if let Some(failure) = self.memory.failure() {
-            return Err(self.failed(failure));
+            return Err(giving_up::came_late(self.access, self.awaited(), failure));
         }
         let root = self.slot(self.route.members[0]);
         // Nobody can complete this round before this rank has arrived.

@@ -173,11 +173,30 @@ def test_dropped_memory_is_used_again_but_not_while_a_peer_holds_it():
         if held is not None:
             assert (held == 1).all()
         rank.barrier()
-        with pytest.raises(shoal.OutOfResources, match="SHOAL_HEAP_BYTES"):
+        told = r"of rank \d has no room for \d+ bytes: \d+ of its \d+ are free. SHOAL_HEAP_BYTES makes it larger$"
+        with pytest.raises(shoal.OutOfResources, match=told):
             symm_mem.empty(1 << 23, dtype="float32")
         return True
 
     assert all(world(2).run(use))
+
+
+@pytest.mark.parametrize("size", [-5, 1.5, "5", 1 << 70])
+def test_workspaces_have_a_number_of_bytes(size):
+    def ask(rank):
+        with pytest.raises(ValueError, match=f"^`min_size` is {size!r}; it must be a number from 0 to "):
+            symm_mem.get_symm_mem_workspace(None, size)
+
+    world(1).run(ask)
+
+
+def test_buffers_of_different_sizes_are_told_of_two_ranks():
+    def meet(rank):
+        x = symm_mem.empty(4 if rank.rank < 2 else 8, dtype=np.uint8)
+        with pytest.raises(RuntimeError, match=r"the buffers have different sizes \(rank 0: 4, rank 2: 8 bytes\)"):
+            symm_mem.rendezvous(x)
+
+    world(4).run(meet)
 
 
 def test_workspaces_grow():

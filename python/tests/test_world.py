@@ -300,7 +300,7 @@ def test_arrays_of_other_shapes_are_told(form, n):
 
     with pytest.raises(shoal.WorldError) as raised:
         world(n).run(on_rank)
-    others = "rank 0:" if n == 2 else f"ranks {', '.join(map(str, range(last)))}:"
+    others = {2: "rank 0:", 3: "ranks 0, 1:", 7: "ranks 0 to 5:"}[n]
     text = str(raised.value)
     assert f"{others} {form}(shape[0] = 2, shape[1] = 3) of float32" in text, text
     assert f"rank {last}: {form}(shape[0] = 3, shape[1] = 2) of float32" in text, text
@@ -398,6 +398,49 @@ def test_bad_worlds_say_why():
         _ = world(1).rank
     with pytest.raises(ValueError, match="negative"):
         world(1).run(lambda rank: rank.symm_empty((2, -1)))
+
+
+@pytest.mark.parametrize("slots", [-1, 0, 1 << 28 | 1, 1 << 70])
+def test_pads_have_a_number_of_slots(slots):
+    with pytest.raises(shoal.WorldError, match=f"^a signal pad has from 1 to 268435456 slots, not {slots}$"):
+        shoal.World.threads(1, pad_slots=slots)
+
+
+def test_numbers_out_of_range_are_told_by_their_names():
+    def ask(rank):
+        for call, told in (
+            (lambda: rank.check_pad(-1), "`programs` is -1; it must be a number from 0"),
+            (lambda: rank.check_pad(1, 1 << 70), f"`ranks` is {1 << 70}; it must be a number from 0"),
+            (lambda: rank.mesh({"x": -2}), "`x` is -2; it must be a number from 0"),
+            (lambda: rank.world.split(0, 1 << 63), f"`key` is {1 << 63}; it must be a number of 64 bits"),
+        ):
+            with pytest.raises(ValueError, match=f"^{told}"):
+                call()
+
+    world(1).run(ask)
+
+
+def test_memory_that_was_freed_is_told_as_such():
+    def twice(rank):
+        x, other = rank.symm_zeros((4, 4)), rank.symm_zeros(4)
+        rank.free(x)
+        for use in (lambda: rank.free(x), lambda: rank.free(x[1:]), lambda: rank.peer(x, 0)):
+            with pytest.raises(ValueError, match="the array's symmetric memory has been freed already"):
+                use()
+        rank.free(other)
+        with pytest.raises(ValueError, match="does not lie in symmetric memory"):
+            rank.free(np.zeros(4))
+
+    world(2).run(twice)
+
+
+def test_who_differs_in_a_large_world_is_told_in_a_few_words():
+    def odd(rank):
+        rank.symm_empty(3 if rank.rank == 5 else 4, np.uint8)
+
+    told = r"rank 5: 3 bytes, aligned to 256; ranks 0 to 4, 6 to 39: 4 bytes, aligned to 256\n"
+    with pytest.raises(shoal.WorldError, match=told):
+        shoal.World.threads(40, heap_bytes=4096, pad_slots=64, timeout=60).run(odd)
 
 
 def test_streams_refuse_what_cannot_be_written():

@@ -196,9 +196,11 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The first of these names, and how many more there are: failures have little room.
+/// How many of many are named: failures have little room.
+const NAMED: usize = 8;
+
+/// The first of these names, and how many more there are.
 pub(crate) fn listed_names(names: &[String]) -> String {
-    const NAMED: usize = 8;
     match names.len().saturating_sub(NAMED) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names[..NAMED].join(", ")),
@@ -237,16 +239,32 @@ pub(crate) fn grouped<T: fmt::Display>(values: &[(usize, T)]) -> String {
         }
     }
     groups.sort_by_key(|(_, ranks)| ranks.len());
-    let groups: Vec<String> =
-        groups.into_iter().map(|(value, ranks)| format!("{} {value}", of_ranks(&ranks))).collect();
-    groups.join("; ")
+    let more: usize = groups.iter().skip(NAMED).map(|(_, ranks)| ranks.len()).sum();
+    let mut told: Vec<String> = groups
+        .into_iter()
+        .take(NAMED)
+        .map(|(value, ranks)| {
+            let plural = if ranks.len() == 1 { "" } else { "s" };
+            format!("rank{plural} {}: {value}", ranges(&ranks))
+        })
+        .collect();
+    if more > 0 {
+        told.push(format!("{more} ranks more: something else"));
+    }
+    told.join("; ")
 }
 
-/// `rank 3:` or `ranks 0, 1, 2:`.
-fn of_ranks(ranks: &[usize]) -> String {
-    let plural = if ranks.len() == 1 { "" } else { "s" };
-    let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
-    format!("rank{plural} {}:", ranks.join(", "))
+/// `0, 1, 5 to 7`: numbers in their order, those of a long range by its ends; the first ones, where there are many.
+fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|before, after| before + 1 == *after).flat_map(|run| match run {
+        [first, _, .., last] => vec![(format!("{first} to {last}"), run.len())],
+        few => few.iter().map(|number| (number.to_string(), 1)).collect(),
+    });
+    let (told, counts): (Vec<String>, Vec<usize>) = runs.take(NAMED).unzip();
+    match numbers.len() - counts.iter().sum::<usize>() {
+        0 => told.join(", "),
+        more => format!("{} and {more} more", told.join(", ")),
+    }
 }
 
 /// A duration as people say it.
@@ -264,6 +282,18 @@ pub(crate) fn spell(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_that_say_the_same_are_told_in_a_few_words() {
+        let said = |value: fn(usize) -> usize| grouped(&(0..5000).map(|rank| (rank, value(rank))).collect::<Vec<_>>());
+        assert_eq!(said(|rank| usize::from(rank == 5)), "rank 5: 1; ranks 0 to 4, 6 to 4999: 0");
+        assert_eq!(said(|rank| usize::from(rank < 2)), "ranks 0, 1: 1; ranks 2 to 4999: 0");
+        let odd = "ranks 0, 2, 4, 6, 8, 10, 12, 14 and 2492 more: 0; ranks 1, 3, 5, 7, 9, 11, 13, 15 and 2492 more: 1";
+        assert_eq!(said(|rank| rank % 2), odd);
+        let all = "rank 0: 0; rank 1: 1; rank 2: 2; rank 3: 3; rank 4: 4; rank 5: 5; rank 6: 6; rank 7: 7; 4992 ranks more: \
+                   something else";
+        assert_eq!(said(|rank| rank), all);
+    }
 
     #[test]
     fn durations_have_the_unit_that_fits() {

@@ -11,7 +11,7 @@ use shoal_driver::cuda::CudaDevice;
 use crate::engine::processes::membership::Membership;
 use crate::engine::{Engine, EngineKind, cuda, cuda_processes, nvshmem, openshmem, processes, threads};
 use crate::environment::Variables;
-use crate::error::WorldError;
+use crate::error::{WorldError, listed_names};
 use crate::giving_up;
 use crate::options::WorldOptions;
 use crate::rank::Rank;
@@ -230,7 +230,7 @@ impl World {
             let running =
                 self.ranks.iter().zip(started).filter(|(_, thread)| runs(thread)).map(|(rank, _)| rank.name());
             let running: Vec<String> = running.collect();
-            eprintln!("the world has failed, and waits for the end of {}: {failure}", running.join(", "));
+            eprintln!("the world has failed, and waits for the end of {}: {failure}", listed_names(&running));
             return;
         }
     }

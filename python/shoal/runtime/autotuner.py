@@ -178,9 +178,22 @@ class Autotuner(KernelInterface):
         """The arguments of the launch that this thread is making, by name."""
         return self._of_thread.nargs
 
+    @nargs.setter
+    def nargs(self, given: dict[str, Any] | None) -> None:
+        self._of_thread.nargs = given
+
+    @property
+    def restore_copies(self) -> dict[str, Any]:
+        """What the arguments were before the measurement that this thread is making."""
+        return self._of_thread.restore_copies
+
+    @restore_copies.setter
+    def restore_copies(self, copies: dict[str, Any]) -> None:
+        self._of_thread.restore_copies = copies
+
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Launches with the best configuration, after finding it if these arguments are of a new kind."""
-        self._of_thread.nargs = dict(zip(self.arg_names, args))
+        self.nargs = dict(zip(self.arg_names, args))
         try:
             context = tuned_by.get()
             if context is not None:
@@ -189,7 +202,7 @@ class Autotuner(KernelInterface):
                 return self.launch(self.configs[0], args, kwargs)
             return self.launch(self._config_for(args, kwargs), args, kwargs)
         finally:
-            self._of_thread.nargs = None
+            self.nargs = None
 
     def launch(self, config: Config, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Launches with a configuration; part of `run`."""
@@ -203,12 +216,12 @@ class Autotuner(KernelInterface):
 
     def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Compiles all configurations without running any; gives the compiled kernels in their order."""
-        self._of_thread.nargs = dict(zip(self.arg_names, args))
+        self.nargs = dict(zip(self.arg_names, args))
         try:
             configs = self.prune_configs(kwargs)
             compiled = self._compile_all(configs, args, kwargs, Progress(self.__name__, len(configs)))
         finally:
-            self._of_thread.nargs = None
+            self.nargs = None
         for outcome in compiled.values():
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -443,12 +456,12 @@ class Autotuner(KernelInterface):
                 fill_with_zeros(arguments[name])
         if not reset_only:
             given = {name: arguments[name] for name in self.restore_value if arguments[name] is not None}
-            self._of_thread.restore_copies = {name: copy_of(value) for name, value in given.items()}
+            self.restore_copies = {name: copy_of(value) for name, value in given.items()}
 
     def _restore_arguments(self, arguments: Mapping[str, Any], exception: BaseException | None) -> None:
-        for name, value in self._of_thread.restore_copies.items():
+        for name, value in self.restore_copies.items():
             overwrite(arguments[name], value)
-        self._of_thread.restore_copies = {}
+        self.restore_copies = {}
 
 
 def autotune(

@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import Any
 
-from shoal.errors import OutOfResources
+from shoal import errors
 from shoal.world.ranks import Rank
 
 _PAGE = 4096
@@ -107,7 +107,9 @@ class Arena:
                 gc.collect()
                 start = self._place(size)
             if start is None:
-                raise OutOfResources(f"{size} bytes", f"{self._room()} bytes free of {self.size}", self._where())
+                text = f"the symmetric memory of rank {self.rank.rank} has no room for {size} bytes"
+                text = f"{text}: {self._room()} of its {self.size} are free. SHOAL_HEAP_BYTES makes it larger"
+                raise errors.from_native("OutOfResources", text)
             made = Allocation(self, start, _pad_bytes, nbytes)
             self._live[start] = made
             weakref.finalize(made, self._drop, start, size).atexit = False
@@ -168,9 +170,6 @@ class Arena:
 
     def _room(self) -> int:
         return sum(size for _, size in self._free)
-
-    def _where(self) -> str:
-        return f"symmetric memory of rank {self.rank.rank} (SHOAL_HEAP_BYTES makes it larger)"
 
 
 _making = threading.Lock()

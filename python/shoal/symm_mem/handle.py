@@ -41,8 +41,10 @@ class Meeting:
         self.places = group.all_gather(mine)
         self.members = group.members
         for what, at in (("signal pads", 3), ("buffers", 4)):
-            if len({place[at] for place in self.places}) > 1:
-                sizes = ", ".join(f"rank {rank}: {place[at]}" for rank, place in zip(group.members, self.places))
+            first, *others = zip(group.members, (place[at] for place in self.places))
+            other = next((other for other in others if other[1] != first[1]), None)
+            if other is not None:
+                sizes = ", ".join(f"rank {rank}: {size}" for rank, size in (first, other))
                 raise Misuse(f"Symmetric window mismatch: the {what} have different sizes ({sizes} bytes)")
         holds = [(member, place[0] + own.rank.rank) for member, place in zip(group.members, self.places)]
         for member, offset in holds:

@@ -79,6 +79,7 @@ def is_symm_mem_tensor(tensor: Any) -> bool:
 def get_symm_mem_workspace(group_name: Any, min_size: int) -> SymmetricMemory:
     """The workspace of a group, of at least so many bytes. Collective over the group; it grows as needed."""
     rank = groups.acting_rank()
+    min_size = arrays.number(min_size, "min_size", 1 << 63)
     group = groups.resolve(group_name, rank)
     workspaces: dict[Any, Any] = rank.__dict__.setdefault("_workspaces", {})
     known = workspaces.get(group.key)

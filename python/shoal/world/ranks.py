@@ -146,6 +146,8 @@ class Rank:
         block = None if place is None else self._block_at(place[1])
         if block is not None:
             return block
+        if place is not None and self._blocks_at(place[1]):
+            raise ValueError("the array's symmetric memory has been freed already: nobody may use the array any more")
         raise ValueError(
             f"the array does not lie in symmetric memory that rank {self.rank} allocated: `symm_empty` and "
             "`symm_zeros` give such arrays; for those of `symm_mem.empty` ask what `symm_mem.rendezvous` gives"
@@ -153,10 +155,12 @@ class Rank:
 
     def _block_at(self, offset: int) -> _native.SymmBlock | None:
         """The block that this rank has at an offset of its segment and has not given back."""
-        for start, block in list(self._blocks.items()):
-            if start <= offset < start + max(block.nbytes, 1) and not block.freed:
-                return block
-        return None
+        return next((block for block in self._blocks_at(offset) if not block.freed), None)
+
+    def _blocks_at(self, offset: int) -> list[_native.SymmBlock]:
+        """The blocks that this rank has, or had while there are arrays of them, at an offset of its segment."""
+        blocks = list(self._blocks.items())
+        return [block for start, block in blocks if start <= offset < start + max(block.nbytes, 1)]
 
     def is_symmetric(self, array: Any) -> bool:
         """Whether an array lies in some rank's symmetric memory."""
@@ -185,7 +189,8 @@ class Rank:
 
     def check_pad(self, programs: int, ranks: int | None = None) -> None:
         """Raises if programs that signal their likes on so many ranks need more slots than the pad has."""
-        self._native.check_pad(programs, self.num_ranks if ranks is None else ranks)
+        programs = arrays.number(programs, "programs", 1 << 63)
+        self._native.check_pad(programs, self.num_ranks if ranks is None else arrays.number(ranks, "ranks", 1 << 63))
 
     def barrier(self) -> None:
         """Waits for all ranks."""

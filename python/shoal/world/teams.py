@@ -72,6 +72,8 @@ class Team:
         """Divides the team: members of the same colour make a team, ordered by `key`. `None` for who has no colour."""
         if colour is not None:
             colour = arrays.number(colour, "colour", 1 << 32)
+        if not -(1 << 63) <= key < 1 << 63:
+            raise ValueError(f"`key` is {key}; it must be a number of 64 bits")
         return _wrapped(self._native.split(colour, key))
 
     def strided(self, start: int, stride: int, size: int) -> Team | None:
@@ -82,7 +84,7 @@ class Team:
 
     def mesh(self, axes: Mapping[str, int]) -> Mesh:
         """The members on a grid with named axes, the last of which runs fastest."""
-        return Mesh(self._native.mesh(list(axes.items())))
+        return Mesh(self._native.mesh([(name, arrays.number(size, name, 1 << 32)) for name, size in axes.items()]))
 
     def free(self) -> None:
         """Gives the team back; a rank can be a member of 64 at a time."""

@@ -21,6 +21,7 @@ from shoal.world.ranks import Rank
 _DEFAULT_HEAP_BYTES = 1 << 30
 _MOST_HEAP_BYTES = 1 << 62
 _MOST_RANKS = (1 << 32) - 1
+_MOST_PAD_SLOTS = 1 << 28
 _PAGE = 4096
 # How long threads of ranks may take to end after Ctrl-C, or by themselves when the world has failed.
 _GRACE = 5.0
@@ -58,7 +59,9 @@ class World:
     ) -> World:
         """A world of `n` ranks that are threads of this process."""
         heap_bytes = _heap_bytes(heap_bytes)
-        world = cls(_native.World.threads(_number_of_ranks(n), 2 * heap_bytes, pad_slots, timeout), heap_bytes)
+        world = cls(
+            _native.World.threads(_number_of_ranks(n), 2 * heap_bytes, _pad_slots(pad_slots), timeout), heap_bytes
+        )
         world._native.run(lambda number: world._reserve(world.ranks[number]))
         return world
 
@@ -79,7 +82,9 @@ class World:
         streams of their own, the program is started with `CUDA_DEVICE_MAX_CONNECTIONS=32`.
         """
         heap_bytes = _heap_bytes(heap_bytes)
-        world = cls(_native.World.cuda(_number_of_ranks(n), device, 2 * heap_bytes, pad_slots, timeout), heap_bytes)
+        world = cls(
+            _native.World.cuda(_number_of_ranks(n), device, 2 * heap_bytes, _pad_slots(pad_slots), timeout), heap_bytes
+        )
         world._native.run(lambda number: world._reserve(world.ranks[number]))
         return world
 
@@ -108,7 +113,7 @@ class World:
             if joined is not None and joined._started_as == started_as:
                 joined.rank._native.check_process()
             heap_bytes = _heap_bytes(heap_bytes)
-            world = cls(_native.World.from_env(2 * heap_bytes, pad_slots, timeout, device), heap_bytes)
+            world = cls(_native.World.from_env(2 * heap_bytes, _pad_slots(pad_slots), timeout, device), heap_bytes)
             (rank,) = world.ranks
             world._reserve(rank)
             rank._native.act_as_process()
@@ -278,6 +283,15 @@ def _number_of_ranks(n: int) -> int:
     if n > _MOST_RANKS:
         raise WorldError(f"a world of {n} ranks; it has {_MOST_RANKS} at most")
     return n
+
+
+def _pad_slots(given: int | None) -> int | None:
+    if given is None:
+        return None
+    slots = operator.index(given)
+    if not 1 <= slots <= _MOST_PAD_SLOTS:
+        raise WorldError(f"a signal pad has from 1 to {_MOST_PAD_SLOTS} slots, not {slots}")
+    return slots
 
 
 def _heap_bytes(given: int | str | None) -> int:

@@ -23,10 +23,13 @@ pub(crate) fn differ(rank: &Rank) -> Result<(), WorldError> {
 
 /// What each of so many ranks is told.
 fn told(ranks: usize) -> String {
-    let others: Vec<String> = (0..ranks).filter(|&rank| rank != 1).map(|rank| rank.to_string()).collect();
-    let plural = if others.len() == 1 { "" } else { "s" };
-    let (many, one) =
-        (format!("rank{plural} {}: sum(n = 100) of float32", others.join(", ")), "rank 1: sum(n = 200) of float32");
+    let others = match ranks {
+        2 => "rank 0".to_owned(),
+        3 => "ranks 0, 2".to_owned(),
+        4 => "ranks 0, 2, 3".to_owned(),
+        _ => format!("ranks 0, 2 to {}", ranks - 1),
+    };
+    let (many, one) = (format!("{others}: sum(n = 100) of float32"), "rank 1: sum(n = 200) of float32");
     let (first, last) = if ranks > 2 { (one, many.as_str()) } else { (many.as_str(), one) };
     format!("the ranks make different calls: {first}; {last}")
 }

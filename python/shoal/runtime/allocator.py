@@ -16,12 +16,12 @@ class NullAllocator:
 _allocator: Callable[[int, int, int | None], Any] = NullAllocator()
 
 
-def set_allocator(allocator: Callable[[int, int, int | None], Any]) -> None:
-    """Says where kernels get memory from. Kernels on a CPU take theirs from the process and never ask."""
+def set_allocator(allocator: Callable[[int, int, int | None], Any] | None) -> None:
+    """Says where kernels get memory from; `None` takes it back. Kernels on a CPU have theirs from the process."""
     global _allocator
-    if not callable(allocator):
-        raise TypeError("an allocator is a function of size, alignment and stream")
-    _allocator = allocator
+    if allocator is not None and not callable(allocator):
+        raise TypeError("an allocator is a function of size, alignment and stream, or None")
+    _allocator = NullAllocator() if allocator is None else allocator
 
 
 def allocator() -> Callable[[int, int, int | None], Any]:

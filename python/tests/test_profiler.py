@@ -50,13 +50,56 @@ def test_records_become_tracks():
     assert parse_to_tracks(buffer) == []
 
 
-def test_records_without_room_are_left_out():
-    x, whole = np.zeros(2, np.int32), alloc_profiler_buffer(100)
-    buffer, beyond = whole[:11], whole[11:].copy()
+@pytest.mark.parametrize(
+    ("words", "programs", "tasks"),
+    [(13, 2, [2, 2]), (3, 4, []), (5, 4, [0, 0]), (7, 4, [0] * 4), (9, 4, [1, 1, 0, 0]), (8, 40, [0] * 5)],
+)
+def test_records_without_room_are_left_out_and_counted(words, programs, tasks, tmp_path):
+    x, whole = np.zeros(programs, np.int32), np.full(words + 4 * programs, 77, np.uint64)
+    buffer = whole[:words]
     reset_profiler_buffer(buffer)
-    work[(2,)](x, buffer, 50, GROUPS=1, ON=True)
-    assert [len(track.tasks) for track in parse_to_tracks(buffer)] == [2, 2]
-    assert (whole[11:] == beyond).all()
+    work[(programs,)](x, buffer, 50, GROUPS=1, ON=True)
+    assert (whole[words:] == 77).all()
+    assert (x == 1225).all()
+    lost = 100 * programs - max(words - 3 - programs, 0)
+    with pytest.warns(UserWarning, match=f"not complete: {lost} records found no room in its buffer of {words} words"):
+        assert [len(track.tasks) for track in parse_to_tracks(buffer)] == tasks
+    with pytest.warns(UserWarning, match=f"{lost} records") as said:
+        export_to_perfetto_trace(buffer, ["add"], str(tmp_path / "trace.json"))
+    assert said[0].filename == __file__
+
+
+def test_a_buffer_is_used_twice_within_its_words():
+    x, whole = np.zeros(1, np.int32), np.full(100, 77, np.uint64)
+    reset_profiler_buffer(whole[:10])
+    for _ in range(2):
+        work[(1,)](x, whole[:10], 50, GROUPS=1, ON=True)
+    assert (whole[10:] == 77).all()
+
+
+@pytest.mark.parametrize("word", [0, 50, (1 << 64) - 1])
+def test_memory_that_is_no_buffer_stays_as_it_is(word):
+    x, other = np.zeros(3, np.int32), np.full(8, word, np.uint64)
+    work[(3,)](x, other, 50, GROUPS=1, ON=True)
+    assert (other == word).all()
+    assert parse_to_tracks(other) == []
+
+
+@shoal.jit
+def outside(profiler_buffer, group, blocks):
+    profiler = Profiler.create(profiler_buffer, group, num_blocks=blocks)
+    profiler = profiler.record(is_start=True, task_type=0)
+
+
+@pytest.mark.parametrize(("group", "blocks"), [(-1, 1), (-9, 1), (1, 1), (0, -9), (0, 0)])
+def test_groups_and_programs_that_there_are_not_record_nothing(group, blocks):
+    whole = np.full(60, 77, np.uint64)
+    buffer = whole[20:40]
+    reset_profiler_buffer(buffer)
+    outside[(1,)](buffer, group, blocks)
+    assert (whole[:20] == 77).all()
+    assert (whole[40:] == 77).all()
+    assert parse_to_tracks(buffer) == []
 
 
 def test_nothing_is_recorded_when_it_is_off():
@@ -92,5 +135,6 @@ def test_a_buffer_writes_its_trace(tmp_path):
 
 
 def test_sizes_that_no_buffer_has():
-    with pytest.raises(ValueError, match="a profiler buffer of 0 words"):
-        alloc_profiler_buffer(0)
+    for words in (0, 2):
+        with pytest.raises(ValueError, match=f"a profiler buffer of {words} words; there are 3 to"):
+            alloc_profiler_buffer(words)

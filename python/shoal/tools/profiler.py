@@ -13,15 +13,17 @@ A kernel records into a buffer that it gets as an argument:
     kernel[grid](x, buffer)
     export_to_perfetto_trace(buffer, ["load"], "trace.json")
 
-Word 0 of the buffer holds the number of programs and of groups; one word for each program follows, with its number and
-where it ran; then come records, those of one group of one program as many words apart as there are groups of all
-programs. The lower half of a record is its tag (program and group, task, begin or end), the upper half the lower half
-of a clock in nanoseconds, so a profile may last four seconds. Records for which there is no room are left out.
+Word 0 of the buffer holds how many words there are, and kernels only read it; word 1 the number of programs and of
+groups; word 2 counts records for which there was no room: they are left out, and who reads the buffer is warned. One
+word for each program follows, with its number and where it ran; then come records, those of one group of one program
+as many words apart as there are groups of all programs. The lower half of a record is its tag (program and group,
+task, begin or end), the upper half the lower half of a clock in nanoseconds, so a profile may last four seconds.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,8 +45,12 @@ __all__ = [
     "set_export_trace_on",
 ]
 
-# The upper half of a word that nothing was written to; the lower half says how many words there are.
-_EMPTY = 0x7FFFFFFF
+# Words before those of programs: the size of the buffer, the programs and groups, the records without room.
+_HEAD = sl.constexpr(3)
+# The upper half of word 0. A buffer whose first word has another was not made here, and nothing is written to it.
+_SIZED = sl.constexpr(0x7FFFFFFF)
+# What is in a word of a program or of a record before it is written.
+_EMPTY = 0x7FFFFFFF_FFFFFFFF
 
 
 @shoal.aggregate
@@ -85,16 +91,19 @@ class Profiler:
         else:
             blocks = num_blocks + block * 0
         track = block * num_groups + group_id
-        stride = blocks * num_groups
-        at = 1 + blocks + track
+        # Places are of 64 bits: however many records follow, they do not wrap around into the buffer or before it.
+        stride = (blocks * num_groups).to(sl.int64)
+        at = _HEAD + blocks.to(sl.int64) + track
         room = at * 0
-        leads = (block >= 0) & is_leader
+        leads = (block < blocks) & (group_id >= 0) & (group_id < num_groups) & is_leader
         if ENABLE_PROFILING:
-            room = (sl.load(profiler_buffer + at) & 0x7FFFFFFF).to(sl.int32)
-            if leads & (block * num_groups + group_id == 0):
-                sl.store(profiler_buffer, blocks.to(sl.uint64) | ((blocks * 0 + num_groups).to(sl.uint64) << 32))
-            if leads:
-                sl.store(profiler_buffer + 1 + block, block.to(sl.uint64) | (smid().to(sl.uint64) << 32))
+            size = sl.load(profiler_buffer)
+            if size >> 32 == _SIZED:
+                room = (size & 0x7FFFFFFF).to(sl.int64)
+            if leads & (track == 0) & (room >= _HEAD):
+                sl.store(profiler_buffer + 1, blocks.to(sl.uint64) | ((blocks * 0 + num_groups).to(sl.uint64) << 32))
+            if leads & (_HEAD + block < room):
+                sl.store(profiler_buffer + _HEAD + block, block.to(sl.uint64) | (smid().to(sl.uint64) << 32))
         return Profiler(profiler_buffer, at, stride, room, track, leads, ENABLE_PROFILING)
 
     @shoal.jit
@@ -105,6 +114,8 @@ class Profiler:
             if self.leads & (self.at < self.room):
                 tag = (self.track << 12) | (task_type << 1) | (1 if is_start else 0)
                 sl.store(self.buffer + self.at, (globaltimer().to(sl.uint64) << 32) | (tag.to(sl.uint64) & 0xFFFFFFFF))
+            elif self.leads & (self.room >= _HEAD):
+                sl.atomic_add(self.buffer + 2, 1, sem="relaxed")
         return Profiler(
             self.buffer, self.at + self.stride, self.stride, self.room, self.track, self.leads, self.enabled
         )
@@ -114,16 +125,23 @@ def alloc_profiler_buffer(max_num_profile_slots: int) -> Any:
     """A buffer of so many words, as a NumPy array."""
     import numpy as np
 
-    if not 0 < max_num_profile_slots < 1 << 31:
-        raise ValueError(f"a profiler buffer of {max_num_profile_slots} words; there are 1 to {(1 << 31) - 1}")
+    _check_size(max_num_profile_slots)
     buffer = np.empty(max_num_profile_slots, np.uint64)
     reset_profiler_buffer(buffer)
     return buffer
 
 
+def _check_size(words: int) -> None:
+    if not _HEAD.value <= words < 1 << 31:
+        raise ValueError(f"a profiler buffer of {words} words; there are {_HEAD.value} to {(1 << 31) - 1}")
+
+
 def reset_profiler_buffer(profiler_buffer: Any) -> None:
     """Forgets all records."""
-    profiler_buffer[...] = (_EMPTY << 32) | len(profiler_buffer)
+    _check_size(len(profiler_buffer))
+    profiler_buffer[...] = _EMPTY
+    profiler_buffer[0] = (_SIZED.value << 32) | len(profiler_buffer)
+    profiler_buffer[2] = 0
 
 
 @dataclass
@@ -152,7 +170,12 @@ def parse_to_tracks(profiler_buffer: Any) -> list[Track]:
 
 
 def _parsed(buffers: Sequence[Any]) -> list[list[Track]]:
-    """The tracks of several buffers, whose clock is the same."""
+    """The tracks of several buffers, whose clock is the same. Warns who asked of records that are not there."""
+    for buffer in buffers:
+        size, lost = len(buffer), int(buffer[2]) if _is_sized(buffer) else 0
+        if lost:
+            text = f"the profile is not complete: {lost} records found no room in its buffer of {size} words"
+            warnings.warn(text, stacklevel=3)
     read = [_records(buffer) for buffer in buffers]
     times = [time for tracks in read for _, records in tracks for time, _, _ in records]
     if not times:
@@ -179,27 +202,30 @@ def _parsed(buffers: Sequence[Any]) -> list[list[Track]]:
     return [[track for track, _ in tracks] for tracks in read]
 
 
+def _is_sized(buffer: Any) -> bool:
+    return len(buffer) >= _HEAD.value and int(buffer[0]) >> 32 == _SIZED.value
+
+
 def _distance(time: int, origin: int) -> int:
     return (time - origin + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _records(buffer: Any) -> list[tuple[Track, list[tuple[int, int, bool]]]]:
     """The tracks of a buffer, with their records as they are: the clock's lower half, the task, whether it begins."""
-    words = [int(word) for word in buffer.tolist()]
-    empty = {(_EMPTY << 32) | len(words), (_EMPTY << 32) | 0xFFFFFFFF}
-    if not words or words[0] in empty:
+    head, words = _HEAD.value, [int(word) for word in buffer.tolist()]
+    if not _is_sized(buffer) or words[1] == _EMPTY:
         return []
-    blocks, groups = words[0] & 0xFFFFFFFF, words[0] >> 32
+    blocks, groups = words[1] & 0xFFFFFFFF, words[1] >> 32
     found = []
-    for block in range(blocks):
-        head = words[1 + block] if 1 + block < len(words) else 0
+    # A program without a word of its own has no room for records either.
+    for block, where in enumerate(words[head : head + blocks]):
         for group in range(groups):
             records = []
-            for word in words[1 + blocks + block * groups + group :: blocks * groups]:
-                if word in empty:
+            for word in words[head + blocks + block * groups + group :: blocks * groups]:
+                if word == _EMPTY:
                     break
                 records.append((word >> 32, (word >> 1) & 0x7FF, bool(word & 1)))
-            found.append((Track(block, group, head >> 32), records))
+            found.append((Track(block, group, where >> 32), records))
     return found
 
 

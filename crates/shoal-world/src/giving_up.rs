@@ -204,15 +204,17 @@ pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     let mut others = collect(access);
     // What is in its own stream, no other rank has to bring.
     let is_own = matches!(awaited, Awaited::Stream { .. });
-    let culprit = culprit(access, &others, &suspicion).filter(|_| !is_own);
+    let culprit = if is_own { None } else { culprit(access, &others, &suspicion) };
     let failure = conclude(access, culprit.unwrap_or(suspicion));
     others.retain(|report| report.rank != rank);
     WorldError::Failed { rank, awaited: Some(awaited), failure, others }
 }
 
-/// Who does not wait, unless it is the one that is suspected: the others wait for it, whatever they wait for.
+/// Who does not wait, or for itself alone, unless it is the one that is suspected: the others wait for it, whatever they
+/// wait for.
 fn culprit(access: &dyn Engine, reports: &[WaitReport], suspicion: &Failure) -> Option<Failure> {
-    let idle = |report: &&WaitReport| report.kind == ReportKind::NotWaiting && !access.has_left(report.rank);
+    let waits_for_none = |kind| matches!(kind, ReportKind::NotWaiting | ReportKind::ForItself);
+    let idle = |report: &&WaitReport| waits_for_none(report.kind) && !access.has_left(report.rank);
     let is_idle = |rank: usize| reports.iter().filter(idle).any(|report| report.rank == rank);
     // One that waits for words did not come to a collective either, and is suspected with those that do not wait.
     let is_for_words = reports.iter().any(|report| report.kind == ReportKind::ForWords);
@@ -229,7 +231,7 @@ fn culprit(access: &dyn Engine, reports: &[WaitReport], suspicion: &Failure) -> 
         return Some(Failure { rank, reason: format!("{} {answer}: {}", listed_names(&who), suspicion.reason) });
     }
     let WaitReport { rank, what, .. } = reports.iter().filter(idle).find(has_answered)?;
-    let does = what.trim_start_matches("it ");
+    let does = what.strip_prefix("it ").map_or_else(|| format!("is {what}"), str::to_owned);
     Some(Failure { rank: *rank, reason: format!("{} {does}, while {}", access.name(*rank), suspicion.reason) })
 }
 

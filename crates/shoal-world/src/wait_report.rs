@@ -13,7 +13,9 @@ const UNRECORDED: &str = "\n  who wrote a word last is recorded for `notify` and
 pub enum ReportKind {
     /// It has left, or does not wait.
     NotWaiting,
-    /// It waits for words of memory, in a kernel or elsewhere, or for its own stream.
+    /// It waits for its own stream, which does not wait.
+    ForItself,
+    /// It waits for words of memory, in a kernel or elsewhere.
     ForWords,
     /// It waits for other ranks to come.
     ForRanks,
@@ -117,6 +119,7 @@ impl Told {
     pub(crate) fn encode(&self) -> String {
         let kind = match (self.kind, self.is_unrecorded) {
             (ReportKind::NotWaiting, _) => 'n',
+            (ReportKind::ForItself, _) => 's',
             (ReportKind::ForWords, false) => 'w',
             (ReportKind::ForWords, true) => 'W',
             (ReportKind::ForRanks, _) => 'r',
@@ -129,6 +132,7 @@ impl Told {
         let mut letters = text.chars();
         let (kind, is_unrecorded) = match letters.next()? {
             'n' => (ReportKind::NotWaiting, false),
+            's' => (ReportKind::ForItself, false),
             'w' => (ReportKind::ForWords, false),
             'W' => (ReportKind::ForWords, true),
             'r' => (ReportKind::ForRanks, false),
@@ -142,7 +146,8 @@ impl From<&Awaited> for Told {
     fn from(awaited: &Awaited) -> Told {
         let kind = match awaited {
             Awaited::Collective { .. } => ReportKind::ForRanks,
-            Awaited::Word { .. } | Awaited::Stream { .. } | Awaited::Kernel { .. } => ReportKind::ForWords,
+            Awaited::Stream { .. } => ReportKind::ForItself,
+            Awaited::Word { .. } | Awaited::Kernel { .. } => ReportKind::ForWords,
         };
         Told { kind, what: awaited.to_string(), is_unrecorded: false }
     }
@@ -158,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_ranks_tell_travels_as_text() {
-        for kind in [ReportKind::NotWaiting, ReportKind::ForWords, ReportKind::ForRanks] {
+        for kind in [ReportKind::NotWaiting, ReportKind::ForItself, ReportKind::ForWords, ReportKind::ForRanks] {
             let wait = wait(kind, "in kernel `k`\n  ünd", kind == ReportKind::ForWords);
             assert_eq!(Told::decode(&wait.encode()), Some(wait));
         }

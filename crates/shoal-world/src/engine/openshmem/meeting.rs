@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::process::getpid;
 
@@ -101,7 +101,7 @@ impl Wanted {
             timeout: self.options.timeout,
             has_posted_report: AtomicBool::new(false),
             ending: Mutex::new(()),
-            is_settled: AtomicBool::new(false),
+            own_conclusion: OnceLock::new(),
         })
     }
 

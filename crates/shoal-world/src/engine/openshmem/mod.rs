@@ -23,7 +23,7 @@ mod static_data;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use shoal_abi::team::sync_words;
@@ -64,8 +64,8 @@ pub(crate) struct Shared {
     has_posted_report: AtomicBool,
     /// One thread of this rank at a time ends the world.
     ending: Mutex<()>,
-    /// This rank waits no more for who finds out why the world has ended.
-    is_settled: AtomicBool,
+    /// What ended the world, as this rank says for itself: who finds that out does not answer.
+    own_conclusion: OnceLock<Failure>,
 }
 
 /// What a rank says has ended the world.
@@ -122,7 +122,8 @@ impl Shared {
     /// What ended the world, if something did.
     fn failure(&self) -> Option<Failure> {
         let Ending { told_by, failure, .. } = self.ending()?;
-        self.board.read_conclusion(&self.port, told_by).or(Some(failure))
+        let conclusion = self.board.read_conclusion(&self.port, told_by);
+        conclusion.or_else(|| self.own_conclusion.get().cloned()).or(Some(failure))
     }
 
     /// The process of this rank ends in the middle of the world.
@@ -226,16 +227,16 @@ impl Engine for OpenShmemEngine {
             board.write_conclusion(port, *rank, failure);
             launcher::tell(failure);
         } else {
-            self.0.is_settled.store(true, Ordering::Release);
+            self.0.own_conclusion.get_or_init(|| failure.clone());
         }
     }
 
     fn is_undecided(&self) -> bool {
-        let Shared { board, port, is_settled, .. } = &*self.0;
+        let Shared { board, port, own_conclusion, .. } = &*self.0;
         let is_open = |ending: Ending| {
             ending.certainty == Certainty::Suspected && board.read_conclusion(port, ending.told_by).is_none()
         };
-        !is_settled.load(Ordering::Acquire) && self.0.ending().is_some_and(is_open)
+        own_conclusion.get().is_none() && self.0.ending().is_some_and(is_open)
     }
 
     fn post_report(&self, report: &str) {

@@ -9,7 +9,7 @@ use shoal_ir::types::{Scalar, Shape};
 
 use super::dot::{DotOptions, dot};
 use super::operand::{number_type, to_tensor};
-use super::{broadcast, cast, shape};
+use super::{broadcast, cast, e2m1, shape};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::dtype::scalar_name;
 use crate::emit::Emit;
@@ -161,8 +161,8 @@ fn unpacked(e: &mut Emit<'_>, x: &ScaledOperand, side: Side) -> LowerResult<Tens
         let (fifteen, four) = (b.int(15, bytes.clone()), b.int(4, bytes));
         (b.binary(BinaryOp::And, packed.value, fifteen), b.binary(BinaryOp::Shr, packed.value, four))
     };
+    let (low, high) = (e2m1::to_float(e, low), e2m1::to_float(e, high));
     let (low, high) = (e.tensor(low), e.tensor(high));
-    let (low, high) = (four_bits(e, &low)?, four_bits(e, &high)?);
     let pairs = shape::join(e, &low, &high)?;
     // The pairs are the last dimension; they belong behind the one that was packed.
     let mut order: Vec<i128> = (0..rank as i128).collect();
@@ -172,34 +172,6 @@ fn unpacked(e: &mut Emit<'_>, x: &ScaledOperand, side: Side) -> LowerResult<Tens
     shape[dim] *= 2;
     let shape = broadcast::within_limit(e, shape)?;
     shape::reshape(e, &pairs, &shape)
-}
-
-/// Numbers of four bits as `fp32`: twice their magnitude is a digit of a constant, the upper bit is the sign.
-fn four_bits(e: &mut Emit<'_>, nibbles: &Tensor) -> LowerResult<Tensor> {
-    const DOUBLED_MAGNITUDES: i64 = 0xC864_3210;
-    let wide = cast::to_number(e, nibbles, Scalar::U32)?;
-    let words = wide.ty.clone();
-    let magnitude = {
-        let mut b = e.b();
-        let (seven, two, fifteen) = (b.int(7, words.clone()), b.int(2, words.clone()), b.int(15, words.clone()));
-        let digits = b.int(DOUBLED_MAGNITUDES, words.clone());
-        let code = b.binary(BinaryOp::And, wide.value, seven);
-        let at = b.binary(BinaryOp::Shl, code, two);
-        let digit = b.binary(BinaryOp::Shr, digits, at);
-        b.binary(BinaryOp::And, digit, fifteen)
-    };
-    let magnitude = e.tensor(magnitude);
-    let signed = cast::by_bits(e, &magnitude, Scalar::I32.into())?;
-    let doubled = cast::to_number(e, &signed, Scalar::F32)?;
-    let mut b = e.b();
-    let floats = doubled.ty.clone();
-    let (half, minus_half) = (b.float(0.5, floats.clone()), b.float(-0.5, floats));
-    let (eight, zero) = (b.int(8, words.clone()), b.int(0, words));
-    let sign = b.binary(BinaryOp::And, wide.value, eight);
-    let negative = b.cmp(CmpOp::Ne, sign, zero);
-    let factor = b.select(negative, minus_half, half);
-    let value = b.binary(BinaryOp::Mul, doubled.value, factor);
-    Ok(e.tensor(value))
 }
 
 /// The scale of each element of an operand of this shape, as `fp32`.

@@ -20,6 +20,7 @@ pub(crate) mod descriptor_elements;
 pub(crate) mod distributed;
 pub(crate) mod dot;
 pub(crate) mod dot_scaled;
+pub(crate) mod e2m1;
 pub(crate) mod element;
 pub(crate) mod extern_fn;
 pub(crate) mod extra;

@@ -206,6 +206,9 @@ impl Machine<'_, '_> {
     pub(super) fn conversion(&mut self, i: &Instruction) -> Outcome<()> {
         let mask = self.mask(i)?;
         let target = self.operand(i, 0)?;
+        if let Some(value) = self.small_pair(i)? {
+            return self.write(target, value, mask);
+        }
         let kinds: Vec<Narrow> = i.words.iter().filter_map(|word| Narrow::read(word)).collect();
         let &[to, from] = kinds.as_slice() else { return Err("two types are needed".into()) };
         let relu = i.has("relu");

@@ -17,6 +17,7 @@ mod multimem;
 mod pack;
 mod parse;
 mod program;
+mod small_pairs;
 mod special;
 
 #[cfg(test)]

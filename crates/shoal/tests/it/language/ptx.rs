@@ -127,6 +127,59 @@ fn floats_and_conversions() {
     case("x_ptr, out", &run("cvt.rn.bf16.f32 $0, $1;", "=h,f", "tl.uint16")).gives(args!(&data[..]), &wanted);
 }
 
+/// The nearest of the numbers of four bits, the even one of two; 6 for what is not a number.
+fn nearest_of_four_bits(x: f32) -> u8 {
+    const VALUES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    if x.is_nan() {
+        return 7;
+    }
+    let apart = |code: u8| (VALUES[usize::from(code)] - x.abs().min(6.0)).abs();
+    let code = (0..8).min_by(|&a, &b| apart(a).total_cmp(&apart(b)).then((a % 2).cmp(&(b % 2)))).unwrap();
+    code | u8::from(x.is_sign_negative()) << 3
+}
+
+#[test]
+fn pairs_of_four_bits_and_of_powers_of_two() {
+    let mut data = floats(64, 5);
+    let ties = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0, 1e9, f32::INFINITY, f32::NAN, 0.0, 1e-45, 6e-39, 1e-38];
+    for (i, tie) in ties.into_iter().enumerate() {
+        data[2 * i..2 * i + 2].copy_from_slice(&[tie, -tie]);
+    }
+    let run = |asm: &str, constraints: &str, dtype: &str| {
+        format!(
+            "    i = tl.arange(0, 64)\n    x = tl.load(x_ptr + i)\n    y = tl.load(x_ptr + 63 - i)\n    tl.store(out + i, \
+             tl.inline_asm_elementwise('{asm}', '{constraints}', [x, y], dtype={dtype}, is_pure=True, pack=1))\n"
+        )
+    };
+    let swapped = || data.iter().zip(data.iter().rev());
+    let wanted: Vec<u32> =
+        swapped().map(|(x, y)| u32::from(nearest_of_four_bits(*x) << 4 | nearest_of_four_bits(*y))).collect();
+    let narrow = "{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, $1, $2; cvt.u32.u8 $0, t; }";
+    case("x_ptr, out", &run(narrow, "=r,f,f", "tl.uint32")).gives(args!(&data[..]), &wanted);
+
+    // From the definition: the least power of two that is no less, and the greatest that is no greater.
+    let power = |e: u32| 2f64.powi(e as i32 - 127);
+    let exponent = |x: f32, up: bool| match f64::from(x.abs()) {
+        x if x.is_nan() => 255,
+        x if up => (0..254).find(|&e| power(e) >= x).unwrap_or(254),
+        x => (0..=254).rev().find(|&e| power(e) <= x).unwrap_or(0),
+    };
+    for (rounding, up) in [("rp", true), ("rz", false)] {
+        let wanted: Vec<u16> = swapped().map(|(x, y)| (exponent(*x, up) << 8 | exponent(*y, up)) as u16).collect();
+        let asm = format!("cvt.{rounding}.satfinite.ue8m0x2.f32 $0, $1, $2;");
+        case("x_ptr, out", &run(&asm, "=h,f,f", "tl.uint16")).gives(args!(&data[..]), &wanted);
+    }
+
+    let bytes: Vec<u32> = (0..64).map(|i| i * 37 % 256).collect();
+    let half = |code: u32| {
+        let magnitude = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0][(code & 7) as usize];
+        u32::from(f16::from_f32(if code & 8 == 0 { magnitude } else { -magnitude }).to_bits())
+    };
+    let wanted: Vec<u32> = bytes.iter().map(|b| half(b >> 4) << 16 | half(b & 15)).collect();
+    let wide = "{ .reg .b8 t; cvt.u8.u32 t, $1; cvt.rn.f16x2.e2m1x2 $0, t; }";
+    case("x_ptr, out", &run(wide, "=r,r,r", "tl.uint32")).gives(args!(&bytes[..]), &wanted);
+}
+
 #[test]
 fn elements_share_registers() {
     // The example of Triton's documentation: four bytes at a time.

@@ -191,7 +191,7 @@ pub(crate) struct CompileOptions {
     /// The most registers of a thread, on a GPU
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) maxnreg: Option<u32>,
-    /// Say how long each step takes
+    /// Say how long each step takes: to loaded code for this machine's CPU, to objects or PTX for other targets
     #[arg(long)]
     pub(crate) time: bool,
 }

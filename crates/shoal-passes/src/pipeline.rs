@@ -38,6 +38,7 @@ macro_rules! passes {
         pub static PASSES: &[Pass] = &[
             $(Pass { name: stringify!($name), run: |module, _| $name(module), doc: $doc },)*
             Pass { name: "assign_layouts", run: assign_layouts, doc: "spread tiles over registers, lanes and warps" },
+            Pass { name: "expand_math", run: expand_math, doc: "write functions of mathematics as arithmetic" },
             Pass {
                 name: "lower_descriptors",
                 run: lower_descriptors,
@@ -53,7 +54,6 @@ passes! {
     canonicalize: "fold constants, apply identities, take apart control flow whose course is known",
     cse: "compute once what is computed twice",
     dce: "remove what nobody needs",
-    expand_math: "write functions of mathematics as arithmetic",
     inline: "replace calls by the bodies of their functions",
     inline_all: "replace all calls by the bodies of their functions, those marked `noinline` too",
     licm: "compute before a loop what does not change in it",

@@ -149,6 +149,20 @@ pub(crate) fn compile_cuda(
     compile_with(kernel, specs, options, &target, cancellation, assemble, load)
 }
 
+/// Source to code for a target that need not be here: it is not loaded, nor kept.
+pub(crate) fn compile_elsewhere(
+    kernel: &KernelShared,
+    specs: &[ArgSpec],
+    options: &CompileOptions,
+    target: &Target,
+    cancellation: &Cancellation,
+) -> Result<CompileReport, Error> {
+    let (lowered, mut report) = optimise(kernel, specs, options, target, cancellation)?;
+    let entry = timed(&mut report.codegen, || generate(kernel, &lowered, target, options))?;
+    report.object_bytes = entry.object.len();
+    Ok(report)
+}
+
 /// Source to loaded machine code, by way of the disk cache. `assemble` does what is left to do before code is kept.
 fn compile_with<K>(
     kernel: &KernelShared,

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use shoal_abi::Target;
 use shoal_driver::cpu;
 use shoal_driver::cuda::{LaunchShape, StreamRef};
 use shoal_driver::fork::Section;
@@ -18,7 +19,7 @@ use shoal_world::Rank;
 
 use crate::arg::{Arg, Args, Location};
 use crate::bind::{Bound, Signature};
-use crate::compile::{CompileReport, compile_cuda, compile_native, lower};
+use crate::compile::{CompileReport, compile_cuda, compile_elsewhere, compile_native, lower};
 use crate::constant::constant_of;
 use crate::cuda_launch::CudaLaunch;
 use crate::error::Report;
@@ -283,6 +284,14 @@ impl Kernel {
                 compile_native(&self.shared, specs, &options, target, &cancellation)?.report
             }
         })
+    }
+
+    /// The same for a target that need not be here, to code that is not loaded: for GPUs, to PTX.
+    ///
+    /// # Errors
+    /// When it does not compile.
+    pub fn compile_elsewhere(&self, specs: &[ArgSpec], target: &Target) -> Result<CompileReport, Error> {
+        compile_elsewhere(&self.shared, specs, &self.options, target, &self.cancellation())
     }
 
     /// The extents of a grid for these arguments.

@@ -4,7 +4,7 @@ mod ahead;
 
 use std::path::{Path, PathBuf};
 
-use shoal::{CompileReport, Kernel, Module, Stage, target_named};
+use shoal::{CompileReport, Kernel, Module, Stage, host_target, target_named};
 
 use crate::command_line::CompileOptions;
 use crate::failure::{Failure, write};
@@ -23,7 +23,14 @@ pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(
     let kernel = kernel_of(&options.kernel)?.with(wanted);
     if options.time {
         for signature in &options.signatures {
-            steps(&kernel.compile_uncached(&kernel.read_signature(signature)?)?);
+            let specs = kernel.read_signature(signature)?;
+            for target in &options.targets {
+                let target = target_named(target)?;
+                steps(&match &target == host_target() {
+                    true => kernel.compile_uncached(&specs)?,
+                    false => kernel.compile_elsewhere(&specs, &target)?,
+                });
+            }
         }
     }
     if !stages.is_empty() {
@@ -81,12 +88,14 @@ fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(
     Ok(())
 }
 
-/// Shows how long each step to loaded code takes.
+/// Shows how long each step to code takes.
 fn steps(report: &CompileReport) {
     let mut table = Table::new(&[("step", Align::Left), ("time", Align::Right)]);
     let CompileReport { parse, lower, passes, codegen, load, .. } = report;
     for (name, time) in [("parse", parse), ("lower", lower), ("passes", passes), ("codegen", codegen), ("load", load)] {
-        table.row([name.to_owned(), duration(*time)]);
+        if !time.is_zero() {
+            table.row([name.to_owned(), duration(*time)]);
+        }
     }
     table.row(["all".to_owned(), duration(report.total())]);
     eprint!("{table}");

@@ -109,6 +109,8 @@ fn compile_writes_every_form() {
     let place = place();
     let signature = "*fp32:16, *fp32:16, *fp32:16, i32, 256";
     place.ok(&["compile", "add.py", "-s", signature, "-e", "tile,tile-opt,llvm,asm,obj", "-o", "made", "--time"]);
+    let timed = place.ok(&["compile", "add.py", "-s", signature, "-e", "ptx", "--target", "sm_80", "--time"]).err;
+    assert!(timed.contains("codegen") && !timed.contains("load"), "code for a GPU is not loaded here: {timed}");
     assert!(place.read("made/add.tile").starts_with("kernel @add("));
     assert!(place.read("made/add.ll").contains("define"));
     assert!(place.read("made/add.s").contains(".text"));

@@ -2,6 +2,7 @@
 //! (`shoal_abi::math`, compiled to bitcode by `build.rs`), so all three give the same results.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use inkwell::attributes::AttributeLoc;
 use inkwell::llvm_sys::core::LLVMSetPersonalityFn;
@@ -21,11 +22,12 @@ const LIBRARY: [&[u8]; 2] = [
 
 /// Links those functions that the kernel calls.
 pub(super) fn link(llvm: &Llvm<'_>) -> Result<(), String> {
-    let names = || llvm.module.get_functions().map(|function| name_of(&function));
-    let is_called = |name: &String| {
-        FUNCTIONS.iter().any(|known| FloatWidth::ALL.into_iter().any(|width| symbol(known.name, width) == *name))
-    };
-    let (called, before): (HashSet<String>, HashSet<String>) = names().partition(is_called);
+    /// The names of all functions that kernels call.
+    static KNOWN: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        FUNCTIONS.iter().flat_map(|known| FloatWidth::ALL.map(|width| symbol(known.name, width))).collect()
+    });
+    let names = llvm.module.get_functions().map(|function| name_of(&function));
+    let (called, before): (HashSet<String>, HashSet<String>) = names.partition(|name| KNOWN.contains(name));
     if called.is_empty() {
         return Ok(());
     }

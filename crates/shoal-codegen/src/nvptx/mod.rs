@@ -66,7 +66,6 @@ mod tensor_copy;
 mod unread_loads;
 mod words;
 
-use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
@@ -159,7 +158,7 @@ fn build<'ctx>(
     let by_nvshmem = options.nvshmem.as_deref().filter(|_| comm::table_use(func, options) == TableUse::Ranks);
     let has_assembly = control::any_inside(func, func.body(), |kind| matches!(kind, OpKind::InlineAsm(_)));
     let with = if by_nvshmem.is_some() || has_assembly { LinkedWith::Newer } else { LinkedWith::Anything };
-    let machine = target::machine(arch, OptimizationLevel::Default, with).map_err(one)?;
+    let machine = target::machine(arch, effort::of_code_generator(func, arch), with).map_err(one)?;
     let llvm = Llvm::new(context, &func.name).with_bf16_instructions();
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -186,7 +185,6 @@ fn build<'ctx>(
             .map_err(|why| broken(func, &why.to_string()))?;
         unread_loads::fence_instead(&llvm);
     }
-    let machine = target::machine(arch, effort::of_code_generator(func, arch), with).map_err(one)?;
     Ok(Built { llvm, machine, resources, linked })
 }
 

@@ -12,9 +12,9 @@ use std::{
 use shoal_abi::{KernelDescription, NvptxArch};
 
 use super::{
-    device::CudaDevice,
+    device::{CudaDevice, DeviceProperties},
     error::CudaError,
-    kernel::CudaKernel,
+    kernel::{CudaKernel, Resources},
     sys::{Functions, INPUT_PTX, LinkState, jit_option as option},
 };
 use crate::PrivateFolder;
@@ -112,6 +112,9 @@ const FEW: u32 = 2;
 const FEW_OF_FEW: u32 = 8;
 /// What counts as few registers of a thread.
 const SMALL_THREAD: u32 = 64;
+/// Where so few programs run at once, one more is worth a quarter of the registers: drivers' assemblers take as many as they
+/// may have, up to a quarter more than `ptxas` for the same text.
+const FEW_PROGRAMS: u32 = 3;
 
 /// As [`assemble`], for the kernel of this description. If a thread uses some registers more than would let another
 /// program run on the same multiprocessor, the assembler is asked to do without them, and what it makes is taken if
@@ -134,25 +137,39 @@ fn with_fewer_registers(
 ) -> Option<Vec<u8>> {
     let text = str::from_utf8(ptx).ok().filter(|text| text.len() <= SMALL_TEXT && !text.contains(".maxnreg"))?;
     let used = CudaKernel::load(device, code, description.clone()).ok()?.resources();
-    let fewer = used.registers.saturating_sub(1) / REGISTER_GROUP * REGISTER_GROUP;
-    let spared = if used.registers <= SMALL_THREAD { FEW_OF_FEW } else { FEW };
-    if fewer == 0 || used.registers - fewer > spared {
-        return None;
-    }
-    let threads = description.nvptx()?.threads;
-    let limits = device.properties();
-    let resident = |registers: u32| {
-        let by_registers = limits.registers / (registers.next_multiple_of(REGISTER_GROUP) * threads).max(1);
-        by_registers.min(limits.multiprocessor_threads / threads)
-    };
-    if !is_worthwhile(resident(used.registers), resident(fewer)) {
-        return None;
-    }
+    // Products want their sums in registers, and how many programs run at once seldom matters to them.
+    let work = if text.contains("mma") { Work::Products } else { Work::Elements };
+    let fewer = registers_for_more(used, work, device.properties())?;
     let at = text.find(".reqntid")?;
     let limited = format!("{}.maxnreg {fewer}\n{}", &text[..at], &text[at..]);
     let code = assemble(device, &description.name, limited.as_bytes()).ok()?;
     let now = CudaKernel::load(device, &code, description.clone()).ok()?.resources();
     (now.local_bytes <= used.local_bytes).then_some(code)
+}
+
+/// What a kernel does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Products,
+    Elements,
+}
+
+/// With how many registers of a thread more programs run at once; `None` if that takes too many of them away, or is not
+/// worth it.
+fn registers_for_more(used: Resources, work: Work, limits: &DeviceProperties) -> Option<u32> {
+    let most = (limits.multiprocessor_threads / used.threads).min(limits.shared_bytes / used.shared_bytes.max(1));
+    let resident = |registers: u32| {
+        (limits.registers / (registers.next_multiple_of(REGISTER_GROUP) * used.threads).max(1)).min(most)
+    };
+    let now = resident(used.registers);
+    let fewer = limits.registers / ((now + 1) * used.threads) / REGISTER_GROUP * REGISTER_GROUP;
+    let spared = match used.registers {
+        few if few <= SMALL_THREAD => FEW_OF_FEW,
+        many if now <= FEW_PROGRAMS && work == Work::Elements => many / 4,
+        _ => FEW,
+    };
+    let is_near = fewer > 0 && used.registers.checked_sub(fewer).is_some_and(|by| by <= spared);
+    (is_near && is_worthwhile(now, resident(fewer))).then_some(fewer)
 }
 
 /// Whether so many more programs at once are worth the time of a second assembly, which for such kernels is most of their
@@ -230,6 +247,36 @@ mod tests {
         // 54 and 48 registers of 128 threads; 42 and 40 of 256.
         assert!(!is_worthwhile(9, 10) && !is_worthwhile(16, 16) && !is_worthwhile(0, 0));
         assert!(is_worthwhile(5, 6) && is_worthwhile(10, 12) && is_worthwhile(7, 8));
+    }
+
+    #[test]
+    fn programs_that_are_few_are_worth_a_quarter_of_the_registers() {
+        let h200 = DeviceProperties {
+            name: "H200".to_owned(),
+            capability: (9, 0),
+            multiprocessors: 132,
+            memory_bytes: 0,
+            l2_bytes: 0,
+            shared_bytes: 227 << 10,
+            registers: 1 << 16,
+            warp_size: 32,
+            block_threads: 1024,
+            multiprocessor_threads: 2048,
+            clock_khz: 0,
+            memory_clock_khz: 0,
+            memory_bus_bits: 0,
+        };
+        let tighter = |registers, threads, shared_bytes, work| {
+            registers_for_more(Resources { registers, local_bytes: 0, shared_bytes, threads }, work, &h200)
+        };
+        assert_eq!(tighter(96, 256, 16 << 10, Work::Elements), Some(80), "two programs become three");
+        assert_eq!(tighter(168, 128, 16 << 10, Work::Elements), Some(128), "three programs become four");
+        assert_eq!(tighter(96, 256, 16 << 10, Work::Products), None);
+        assert_eq!(tighter(96, 256, 100 << 10, Work::Elements), None, "shared memory has room for two");
+        assert_eq!(tighter(110, 128, 0, Work::Elements), None, "there are four");
+        assert_eq!(tighter(34, 128, 0, Work::Products), Some(32), "of few registers, a group");
+        assert_eq!(tighter(32, 128, 0, Work::Elements), None, "all threads that there may be");
+        assert_eq!(tighter(130, 128, 0, Work::Products), Some(128), "two registers more than four programs have");
     }
 
     #[test]

@@ -19,6 +19,8 @@
 //! out as they should. `f16` and `bf16` are computed in `f32` and rounded. `f64`, and the other functions, stay as they
 //! are: backends call a library for each element.
 //!
+//! NVIDIA GPUs have an instruction for `rsqrt`, which stays for them.
+//!
 //! The arithmetic relies on each of its roundings: in a function where something was expanded, products stay apart from the
 //! sums they are added to.
 
@@ -28,23 +30,24 @@ mod logarithm;
 mod polynomial;
 mod trigonometric;
 
+use shoal_abi::Target;
 use shoal_ir::op::{BinaryOp, MathFn};
 use shoal_ir::{Builder, Func, Module, OpId, OpKind, Region, Scalar, Value};
 
-/// Expands what can be expanded in every function.
-pub fn expand_math(module: &mut Module) {
+/// Expands in every function what the target has no instruction for.
+pub fn expand_math(module: &mut Module, target: &Target) {
     for func in &mut module.funcs {
         let body = func.body();
-        expand_in(func, body);
+        expand_in(func, body, target);
     }
 }
 
-fn expand_in(func: &mut Func, region: Region) {
+fn expand_in(func: &mut Func, region: Region, target: &Target) {
     for op in func.take_ops(region) {
         for inner in func.op(op).regions().to_vec() {
-            expand_in(func, inner);
+            expand_in(func, inner, target);
         }
-        match expansion_of(func, op) {
+        match expansion_of(func, op, target) {
             Some(expand) => {
                 let (span, result, x) = (func.op(op).span, func.op(op).result(), func.op(op).operands()[0]);
                 let value = expand_at(&mut Builder::at_end(func, region, span), x, expand);
@@ -60,14 +63,14 @@ fn expand_in(func: &mut Func, region: Region) {
 /// Makes the value of a function of one `f32`.
 type Expand = fn(&mut Builder<'_>, Value) -> Value;
 
-fn expansion_of(func: &Func, op: OpId) -> Option<Expand> {
+fn expansion_of(func: &Func, op: OpId, target: &Target) -> Option<Expand> {
     let OpKind::Math(function) = func.op(op).kind else { return None };
     let number = func.ty(func.op(op).operands()[0]).number()?;
-    (number.compute_type() == Scalar::F32).then(|| expansion(function)).flatten()
+    (number.compute_type() == Scalar::F32).then(|| expansion(function, target)).flatten()
 }
 
 /// How a function is expanded; `None` if it stays.
-pub fn expansion(function: MathFn) -> Option<Expand> {
+fn expansion(function: MathFn, target: &Target) -> Option<Expand> {
     match function {
         MathFn::Exp10 => Some(exponential::exp10),
         MathFn::Expm1 => Some(exponential::expm1),
@@ -79,7 +82,7 @@ pub fn expansion(function: MathFn) -> Option<Expand> {
         MathFn::Cos => Some(trigonometric::cos),
         MathFn::Tanh => Some(hyperbolic::tanh),
         MathFn::Erf => Some(hyperbolic::erf),
-        MathFn::Rsqrt => Some(rsqrt),
+        MathFn::Rsqrt => target.nvptx().is_none().then_some(rsqrt),
         MathFn::Acos
         | MathFn::Acosh
         | MathFn::Asin

@@ -2,6 +2,7 @@
 
 use std::f32::consts::{FRAC_PI_2, PI};
 
+use shoal_abi::{CpuTarget, Target};
 use shoal_ir::op::MathFn;
 use shoal_ir::{Builder, Const, Func, FuncKind, Module, OpKind, Scalar, Type};
 use shoal_passes::expand_math::expand_math;
@@ -24,7 +25,7 @@ fn expanded(function: MathFn, number: Scalar) -> Func {
     let value = b.value(OpKind::Math(function), &[x]);
     b.op(OpKind::Return, [value], [], []);
     let mut module = Module { funcs: vec![func] };
-    expand_math(&mut module);
+    expand_math(&mut module, &Target::Cpu(CpuTarget::generic()));
     verified(&module);
     let func = module.funcs.remove(0);
     let left = func.walk().iter().filter(|&&op| func.op(op).kind == OpKind::Math(function)).count();

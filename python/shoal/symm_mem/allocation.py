@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import Any
 
-from shoal.errors import OutOfResources
+from shoal import errors
 from shoal.world.ranks import Rank
 
 _PAGE = 4096
@@ -107,7 +107,9 @@ class Arena:
                 gc.collect()
                 start = self._place(size)
             if start is None:
-                raise OutOfResources(f"{size} bytes", f"{self._room()} bytes free of {self.size}", self._where())
+                room = f"{self._room()} of {self.size} are free"
+                text = f"the {self._where()} has no room for {size} bytes in one piece: {room}"
+                raise errors.from_native("OutOfResources", text)
             made = Allocation(self, start, _pad_bytes, nbytes)
             self._live[start] = made
             weakref.finalize(made, self._drop, start, size).atexit = False

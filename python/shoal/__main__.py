@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 import sys
 
-from shoal import _native, _static_runtime
+from shoal import _native, _standard_streams, _static_runtime
 
 
 def main() -> int:
     """Does what the command line says, and gives the exit status."""
+    _standard_streams.keep_open()
     # Python would keep Ctrl-C until the command has ended.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     again = [sys.executable, "-m", "shoal"]

@@ -195,6 +195,20 @@ def test_ranks_without_elements(n):
             assert reduce(x).shape == (0, 8)
         gathered, product = kernels.all_gather_matmul(x, np.ones((8, 3), np.float32))
         assert gathered.shape == (0, 8) and product.shape == (0, 3)
+        for m, k, cols in ((0, 8, 3), (n + 1, 0, 3), (n + 1, 8, 0), (0, 0, 0)):
+            a, b = np.ones((m, k), np.float32), np.ones((k, cols), np.float32)
+            rows = max(min(-(-m // n), m - -(-m // n) * rank.rank), 0)
+            assert (kernels.gemm_one_shot_all_reduce(a, b) == np.full((m, cols), k * n)).all()
+            for scatter in (kernels.gemm_reduce_scatter, kernels.gemm_reduce_scatter_ce_persistent):
+                assert scatter(a, b).shape == (rows, cols)
+                assert (scatter(a, b) == k * n).all()
+            for product in (
+                kernels.all_gather_matmul(a, b)[1],
+                kernels.all_gather_matmul(a, b, splits=2)[1],
+                kernels.all_gather_matmul_pull(a, b),
+            ):
+                assert product.shape == (n * m, cols)
+                assert (product == k).all()
         # What comes after meets no traces of it.
         return kernels.two_shot_all_reduce(np.full(5, rank.rank, np.float32)).tolist()
 
@@ -260,8 +274,22 @@ def test_what_does_not_fit_is_refused():
             ),
             "dim = 3",
         ),
+        (
+            lambda one: kernels.all_to_all(
+                np.ones((3 if one else 4, 2), np.float32), [0] * shoal.current_rank().num_ranks
+            ),
+            "rank 1: all_to_all(rows = 3, dim = 2)",
+        ),
+        (
+            lambda one: kernels.all_to_all(
+                np.ones((3 if one else 4, 2), np.float32),
+                [1] * shoal.current_rank().num_ranks if shoal.current_rank().num_ranks < 4 else [0] * 7,
+                np.ones((9, 2), np.float32),
+            ),
+            "rank 1: all_to_all(rows = 3, dim = 2)",
+        ),
     ],
-    ids=["size", "type", "root", "function", "before an exchange"],
+    ids=["size", "type", "root", "function", "before an exchange", "rows", "rows, with a place for them"],
 )
 def test_ranks_that_call_different_things_are_told(n, call, told):
     def differ(rank):

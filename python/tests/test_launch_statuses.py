@@ -45,6 +45,36 @@ def test_the_status_is_that_of_the_rank_that_is_named(launch, tmp_path):
     assert process.returncode == 7, output
 
 
+CLOSED = """
+import os, sys, shoal
+
+if sys.argv[1:] == ["itself"]:
+    os.close(0), os.close(1)
+
+def use(rank):
+    rank.barrier()
+    print("said")
+    rank.barrier()
+    for number in (0, 1):
+        assert not os.readlink(f"/proc/self/fd/{number}").startswith(("anon_inode", "socket")), number
+    return os.write(2, f"rank {rank.rank} is well\\n".encode())
+
+shoal.World.from_env(heap_bytes=1 << 20).run(use)
+"""
+
+
+@pytest.mark.parametrize("who", ["the launcher", "itself"])
+def test_standard_streams_may_be_closed(who, tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(CLOSED)
+    command = [*shoal_launch(2), str(script), who]
+    closed = 'exec "$@" <&- >&-' if who == "the launcher" else 'exec "$@"'
+    ended = subprocess.run(["sh", "-c", closed, "sh", *command], stderr=subprocess.PIPE, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert sorted(re.findall("rank . is well", ended.stderr)) == ["rank 0 is well", "rank 1 is well"], ended.stderr
+    assert "cannot pass on" not in ended.stderr
+
+
 WAITING = """
 import time, shoal
 

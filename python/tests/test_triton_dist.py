@@ -223,6 +223,13 @@ import torch
 import triton_dist.test.utils
 
 assert report() == "all is well" and perf_func(lambda: 5, 1, 0)[0] == 5
+for turns, name in (((0, 0), "iters"), ((1, -1), "warmup_iters")):
+    try:
+        perf_func(lambda: 5, *turns)
+    except ValueError as error:
+        assert str(error).startswith(f"`{name}` is "), error
+    else:
+        raise AssertionError(name)
 assert LAYERS == {"small": 4} and get_intranode_max_speed_gbps() > 0 and has_fullmesh_nvlink() and get_numa_node(0) == 0
 assert DEPENDENCIES == (get_shmem_version(), get_shmem_hash())
 assert_allclose(torch.ones(3), torch.ones(3))

@@ -123,7 +123,10 @@ def test_memory_that_was_given_back_is_nobodys():
         rank.barrier()
         found = rank.peer(new[3:5], 1 - rank.rank).tolist()
         rank.barrier()
-        rank.free(new[1:])
+        for part in (new[1:], new[:-1], new[1:1], new[::2]):
+            with pytest.raises(ValueError, match=r"of an allocation of 256: `free` gives back the whole"):
+                rank.free(part)
+        rank.free(new.reshape(8, 8).view(np.uint8))
         return found
 
     assert world(2).run(use) == [[2, 2], [1, 1]]
@@ -279,6 +282,24 @@ def test_numbers_that_cannot_be_are_named(n):
                 call()
         with pytest.raises(ValueError, match="^`stride` is -1"):
             rank.world.strided(0, -1, 1)
+        for call, name in (
+            (lambda: rank.check_pad(-1), "programs"),
+            (lambda: rank.check_pad(1, -1), "ranks"),
+            (lambda: rank.check_pad(1 << 70), "programs"),
+            (lambda: rank.world.split(0, key=1 << 70), "key"),
+            (lambda: rank.mesh({"x": -1, "y": n}), "x"),
+            (lambda: kernels.all_gather_matmul(x.reshape(2, 2), x.reshape(2, 2), splits=-1), "splits"),
+            (lambda: kernels.all_gather_matmul(x.reshape(2, 2), x.reshape(2, 2), splits=0), "splits"),
+            (lambda: kernels.all_gather_with_progress(x, splits=1 << 70), "splits"),
+        ):
+            with pytest.raises(ValueError, match=f"^`{name}` is .*; it must be a number from "):
+                call()
+        if n > 1:
+            with pytest.raises(ValueError, match=f"a mesh without axes does not fit the world, which has {n} members"):
+                rank.mesh({})
+        # One member needs no step.
+        alone = rank.world.strided(n - 1, n + 5, 1)
+        assert (alone is None) == (rank.rank != n - 1)
         with pytest.raises(shoal.OutOfResources, match=f"no room for {1 << 64} bytes, which an array of the shape"):
             rank.symm_zeros(1 << 62)
         for shape in (1.5, "a", None, (2, 1.5)):
@@ -412,7 +433,7 @@ def test_numbers_out_of_range_are_told_by_their_names():
             (lambda: rank.check_pad(-1), "`programs` is -1; it must be a number from 0"),
             (lambda: rank.check_pad(1, 1 << 70), f"`ranks` is {1 << 70}; it must be a number from 0"),
             (lambda: rank.mesh({"x": -2}), "`x` is -2; it must be a number from 0"),
-            (lambda: rank.world.split(0, 1 << 63), f"`key` is {1 << 63}; it must be a number of 64 bits"),
+            (lambda: rank.world.split(0, 1 << 63), f"`key` is {1 << 63}; it must be a number from -"),
         ):
             with pytest.raises(ValueError, match=f"^{told}"):
                 call()

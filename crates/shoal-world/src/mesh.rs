@@ -40,10 +40,9 @@ impl Mesh {
         let sizes: Vec<String> = axes.iter().map(|(name, size)| format!("{name}={size}")).collect();
         let points = axes.iter().try_fold(1usize, |points, (_, size)| points.checked_mul(*size));
         if points != Some(team.size()) {
-            let (sizes, name, members) = (sizes.join(", "), team.name(), team.size());
-            return Err(WorldError::Argument(format!(
-                "a mesh of {sizes} does not fit {name}, which has {members} members"
-            )));
+            let of = if sizes.is_empty() { "without axes".to_owned() } else { format!("of {}", sizes.join(", ")) };
+            let (name, members) = (team.name(), team.size());
+            return Err(WorldError::Argument(format!("a mesh {of} does not fit {name}, which has {members} members")));
         }
         if let Some((name, _)) =
             axes.iter().enumerate().find_map(|(at, axis)| axes[..at].iter().find(|other| other.0 == axis.0))

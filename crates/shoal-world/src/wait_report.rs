@@ -44,7 +44,9 @@ impl WaitReport {
     /// All that a rank has told; `None` if that is nothing.
     pub(crate) fn of(rank: usize, waits: impl IntoIterator<Item = Told>) -> Option<WaitReport> {
         let mut waits = Vec::from_iter(waits);
-        waits.sort_by(|a, b| (a.kind, &a.what).cmp(&(b.kind, &b.what)));
+        // What a stream waits for says more than that the rank waits for its stream.
+        let order = |told: &Told| (told.kind == ReportKind::ForItself, told.kind);
+        waits.sort_by(|a, b| (order(a), &a.what).cmp(&(order(b), &b.what)));
         let mut waits = waits.into_iter();
         let Told { kind, what, is_unrecorded } = waits.next()?;
         let first = WaitReport { rank, kind, what, is_unrecorded };

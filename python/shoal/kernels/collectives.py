@@ -14,6 +14,7 @@ from shoal.kernels.communicator import (
     fresh,
     given,
     optional,
+    pieces,
     result,
     type_name,
 )
@@ -106,7 +107,7 @@ def all_gather_pull(x: Any, out: Any = None) -> Any:
 def all_gather_with_progress(x: Any, out: Any = None, splits: int = 1) -> Any:
     """The same by copies of a stream, in `splits` pieces of each rank."""
     comm, like = called("all_gather_with_progress", x)
-    shared = comm.shared(x, "x")
+    splits, shared = pieces(splits), comm.shared(x, "x")
 
     def gather(into: Any) -> None:
         comm.native.all_gather_with_progress(type_name(like.dtype), splits, given(shared), given(into))
@@ -182,10 +183,10 @@ def all_to_all(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, lis
     comm, like = communicator("all_to_all"), checked(x, "x")
     rows, dim = _rows_and_columns(like, "x")
     counts = _counts(splits, comm.rank.num_ranks, rows)
+    comm.native.agree("all_to_all(rows, dim)", type_name(like.dtype), [rows, dim])
     x = comm.shared(x, "x")
     words = comm.workspace("splits", (comm.rank.num_ranks,), arrays.named_type("int64"))
     if out is None:
-        comm.native.agree("all_to_all(rows, dim)", type_name(like.dtype), [rows, dim])
         everybody = comm.rank.all_gather(counts)
         out = fresh((sum(counts[comm.rank.rank] for counts in everybody), dim), like.dtype)
     elif _rows_and_columns(checked(out, "out", like), "out")[1] != dim:

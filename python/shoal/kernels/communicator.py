@@ -120,6 +120,11 @@ def fresh(shape: Sequence[int], dtype: Any) -> Any:
     return numpy.empty(tuple(shape), dtype)
 
 
+def pieces(splits: Any) -> int:
+    """In how many pieces the elements of a rank are gathered."""
+    return arrays.number(splits, "splits", 1 << 31, 1)
+
+
 def apart(out: Any, *others: Any) -> None:
     """Refuses a result that overlaps what is read."""
     first = arrays.layout(out)

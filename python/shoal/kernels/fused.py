@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.kernels.communicator import Communicator, apart, checked, communicator, given, optional, result, type_name
+from shoal.kernels.communicator import (
+    Communicator,
+    apart,
+    checked,
+    communicator,
+    given,
+    optional,
+    pieces,
+    result,
+    type_name,
+)
 from shoal.world import arrays
 from shoal.world.arrays import Layout
 
@@ -67,7 +77,7 @@ def all_gather_matmul(a: Any, b: Any, splits: int | None = None, out: Any = None
     read; others gather them in one piece. The gathered rows lie in memory that the next call uses again.
     """
     comm, like, (m, n, k) = _factors("all_gather_matmul", a, b)
-    ranks = comm.rank.num_ranks
+    ranks, splits = comm.rank.num_ranks, None if splits is None else pieces(splits)
     shared, gathered = comm.shared(a, "x"), comm.workspace("gathered", (ranks * m, k), like.dtype)
     out = result(out, (ranks * m, n), like)
     apart(out, shared, b, gathered)

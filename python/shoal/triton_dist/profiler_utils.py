@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from shoal.triton._install import installed_attribute
+from shoal.world.arrays import number
 
 # Processes of different ranks may have the same number; traces tell them apart by it.
 _RANK_STRIDE = 100_000_000
@@ -20,6 +21,7 @@ _RANK_STRIDE = 100_000_000
 
 def perf_func(func: Callable[[], Any], iters: int, warmup_iters: int) -> tuple[Any, float]:
     """What a function gives, and the milliseconds that it takes on average."""
+    iters, warmup_iters = _turns(iters, warmup_iters)
     for _ in range(warmup_iters):
         func()
     output = None
@@ -33,6 +35,7 @@ def perf_func_with_l2_reset(func: Callable[[], Any], iters: int, warmup_iters: i
     """The same, with caches that hold other data before each call."""
     from shoal.runtime import cpu_facts
 
+    iters, warmup_iters = _turns(iters, warmup_iters)
     other = bytearray(2 * cpu_facts.last_cache_bytes())
     output, total = None, 0.0
     for turn in range(warmup_iters + iters):
@@ -42,6 +45,11 @@ def perf_func_with_l2_reset(func: Callable[[], Any], iters: int, warmup_iters: i
         if turn >= warmup_iters:
             total += time.perf_counter() - start
     return output, total * 1000 / iters
+
+
+def _turns(iters: int, warmup_iters: int) -> tuple[int, int]:
+    """How often a function is measured, at least once, and how often it is called before that."""
+    return number(iters, "iters", 1 << 31, 1), number(warmup_iters, "warmup_iters", 1 << 31)
 
 
 def get_torch_prof_ctx(do_prof: bool) -> Any:

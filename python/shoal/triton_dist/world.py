@@ -15,7 +15,7 @@ import torch.distributed as dist
 from shoal.runtime.stream_work import in_stream
 from shoal.symm_mem.groups import acting_rank
 from shoal.triton_dist.test_data import init_seed
-from shoal.world.arrays import shape_of
+from shoal.world.arrays import layout, shape_of, view
 from shoal.world.current import find_rank
 
 NVSHMEM_SIGNAL_DTYPE = torch.int64
@@ -159,7 +159,9 @@ def nvshmem_create_tensors(shape: Any, dtype: Any, rank: int, local_world_size: 
 
 def nvshmem_free_tensor_sync(tensor: Any) -> None:
     """Gives a symmetric tensor back. Collective over all ranks."""
-    acting_rank().free(tensor)
+    acting, found = acting_rank(), layout(tensor)
+    whole = -(-found.nbytes // _GRANULE) * _GRANULE
+    acting.free(view(found.address, (whole,), torch.uint8, tensor, device=acting.device))
 
 
 @in_stream

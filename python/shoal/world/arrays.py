@@ -128,11 +128,11 @@ def shape_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def number(value: Any, name: str, end: int) -> int:
-    """A number from 0 on that is less than `end`: of a rank, a member, a place."""
+def number(value: Any, name: str, end: int, start: int = 0) -> int:
+    """A number from `start` on that is less than `end`: of a rank, a member, a place."""
     found = int(value.__index__()) if hasattr(value, "__index__") else None
-    if found is None or not 0 <= found < end:
-        raise ValueError(f"`{name}` is {value!r}; it must be a number from 0 to {end - 1}")
+    if found is None or not start <= found < end:
+        raise ValueError(f"`{name}` is {value!r}; it must be a number from {start} to {end - 1}")
     return found
 
 

@@ -137,8 +137,17 @@ class Rank:
         return arrays.view(block.address, shape, dtype, block, device=self.device)
 
     def free(self, array: Any) -> None:
-        """Gives an array's memory back on all ranks. Collective. Nobody may use the array afterwards."""
-        self._block(array).free()
+        """Gives an array's memory back on all ranks. Collective. Nobody may use the array afterwards.
+
+        The array is all of what was allocated, in whatever shape: a part is refused.
+        """
+        block, found = self._block(array), arrays.layout(array)
+        if (found.address, found.nbytes) != (block.address, block.nbytes):
+            raise ValueError(
+                f"the array has {found.nbytes} bytes from byte {found.address - block.address} on of an allocation of "
+                f"{block.nbytes}: `free` gives back the whole, and takes the array that was allocated"
+            )
+        block.free()
 
     def _block(self, array: Any) -> _native.SymmBlock:
         """The block that an array is a part of."""
@@ -189,8 +198,8 @@ class Rank:
 
     def check_pad(self, programs: int, ranks: int | None = None) -> None:
         """Raises if programs that signal their likes on so many ranks need more slots than the pad has."""
-        programs = arrays.number(programs, "programs", 1 << 63)
-        self._native.check_pad(programs, self.num_ranks if ranks is None else arrays.number(ranks, "ranks", 1 << 63))
+        ranks = self.num_ranks if ranks is None else arrays.number(ranks, "ranks", self.num_ranks + 1)
+        self._native.check_pad(arrays.number(programs, "programs", 1 << 63), ranks)
 
     def barrier(self) -> None:
         """Waits for all ranks."""

@@ -72,19 +72,20 @@ class Team:
         """Divides the team: members of the same colour make a team, ordered by `key`. `None` for who has no colour."""
         if colour is not None:
             colour = arrays.number(colour, "colour", 1 << 32)
-        if not -(1 << 63) <= key < 1 << 63:
-            raise ValueError(f"`key` is {key}; it must be a number of 64 bits")
+        key = arrays.number(key, "key", 1 << 63, -(1 << 63))
         return _wrapped(self._native.split(colour, key))
 
     def strided(self, start: int, stride: int, size: int) -> Team | None:
         """The team of `size` members from `start` on in steps of `stride`; `None` for who is not among them."""
         end = self.size + 1
-        places = (("start", start), ("stride", stride), ("size", size))
-        return _wrapped(self._native.strided(*(arrays.number(value, name, end) for name, value in places)))
+        # How far a step may go depends on how many there are.
+        places = (("start", start, end), ("stride", stride, 1 << 63), ("size", size, end))
+        return _wrapped(self._native.strided(*(arrays.number(value, name, end) for name, value, end in places)))
 
     def mesh(self, axes: Mapping[str, int]) -> Mesh:
         """The members on a grid with named axes, the last of which runs fastest."""
-        return Mesh(self._native.mesh([(name, arrays.number(size, name, 1 << 32)) for name, size in axes.items()]))
+        end = self.size + 1
+        return Mesh(self._native.mesh([(name, arrays.number(size, name, end)) for name, size in axes.items()]))
 
     def free(self) -> None:
         """Gives the team back; a rank can be a member of 64 at a time."""

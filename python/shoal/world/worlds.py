@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from shoal import _native
+from shoal import _native, _standard_streams
 from shoal.errors import WorldError
 from shoal.world import current, forked, streams
 from shoal.world.ranks import Rank
@@ -112,6 +112,7 @@ class World:
                 return joined
             if joined is not None and joined._started_as == started_as:
                 joined.rank._native.check_process()
+            _standard_streams.keep_open()
             heap_bytes = _heap_bytes(heap_bytes)
             world = cls(_native.World.from_env(2 * heap_bytes, _pad_slots(pad_slots), timeout, device), heap_bytes)
             (rank,) = world.ranks

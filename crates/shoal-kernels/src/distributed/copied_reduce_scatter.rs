@@ -37,9 +37,10 @@ impl Splits {
     /// Splits of each rank at most.
     const MOST: usize = 2;
 
-    fn new(part: usize, block: usize) -> Splits {
+    /// Splits of `part` rows of `n` columns. Rows without columns have none: no block announces them.
+    fn new(part: usize, n: usize, block: usize) -> Splits {
         let rows = part.div_ceil(Splits::MOST).next_multiple_of(block).max(block);
-        Splits { rows, count: part.div_ceil(rows) }
+        Splits { rows, count: if n == 0 { 0 } else { part.div_ceil(rows) } }
     }
 }
 
@@ -68,7 +69,7 @@ impl CopiedReduceScatter {
     /// When the heap has no room, or the ranks do not ask for the same.
     pub fn new(rank: &Rank, sizes: Sizes) -> Result<CopiedReduceScatter, Error> {
         let (world, parts) = (rank.size(), Parts::new(sizes.m, rank.size()));
-        let splits = Splits::new(parts.part(), Blocks::of(parts.part(), sizes.n, sizes.k).m);
+        let splits = Splits::new(parts.part(), sizes.n, Blocks::of(parts.part(), sizes.n, sizes.k).m);
         let words = elements(&[world, splits.count])?;
         Ok(CopiedReduceScatter {
             sizes,

@@ -131,6 +131,7 @@ fn impossible_meshes_are_refused() {
     let rank = &world.local_ranks()[0];
     let said = |axes: &[(&str, usize)]| Mesh::new(rank.world(), axes).unwrap_err().to_string();
     assert_eq!(said(&[("a", 2), ("b", 2)]), "a mesh of a=2, b=2 does not fit the world, which has 6 members");
+    assert_eq!(said(&[]), "a mesh without axes does not fit the world, which has 6 members");
     assert_eq!(said(&[("a", 2), ("a", 3)]), "the mesh has two axes named `a`");
     let mesh = Mesh::new(rank.world(), &[("a", 2), ("b", 3)]).unwrap();
     assert_eq!(mesh.size("c").unwrap_err().to_string(), "the mesh has no axis `c`; it has `a`, `b`");

@@ -28,6 +28,7 @@ pub(crate) struct Case {
     grid: (u32, u32, u32),
     options: CompileOptions,
     launching: LaunchOptions,
+    is_for_gpus: bool,
 }
 
 /// A kernel from its parameters and its body, which is indented by four and begins on line 9.
@@ -45,7 +46,7 @@ pub(crate) fn with(definitions: &str, params: &str, body: &str) -> Case {
     };
     let source = format!("{head}\n\n{definitions}@shoal.jit\ndef kernel({params}):\n{body}\n");
     let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
-    Case { source, grid: (1, 1, 1), options, launching: LaunchOptions::default() }
+    Case { source, grid: (1, 1, 1), options, launching: LaunchOptions::default(), is_for_gpus: true }
 }
 
 impl Case {
@@ -56,6 +57,12 @@ impl Case {
 
     pub(crate) fn options(mut self, change: impl FnOnce(&mut CompileOptions)) -> Case {
         change(&mut self.options);
+        self
+    }
+
+    /// The GPUs that are tested cannot do it.
+    pub(crate) fn only_on_hosts(mut self) -> Case {
+        self.is_for_gpus = false;
         self
     }
 
@@ -91,7 +98,7 @@ impl Case {
         let kernel = self.kernel(backend)?;
         kernel.launch(self.grid, args.clone())?;
         // Where there is an assembler, what runs somewhere is assembled for GPUs, too.
-        if backend == Backend::Interpreter && find_ptxas().is_some() {
+        if self.is_for_gpus && backend == Backend::Interpreter && find_ptxas().is_some() {
             let specs = kernel.specialise(&args)?;
             if let Some(why) = assembled::refused(|target| kernel.emit(&specs, Stage::Asm, target)) {
                 panic!("{why}\n{}", self.source);
@@ -121,7 +128,8 @@ impl Case {
 
     /// The output, which begins as `initial`, becomes exactly this.
     pub(crate) fn updates<T: Element + PartialEq>(&self, args: Args<'_>, initial: &[T], expected: &[T]) {
-        self.updates_on(backends(), &args, initial, expected);
+        let backends = backends().filter(|backend| self.is_for_gpus || BACKENDS.contains(backend));
+        self.updates_on(backends, &args, initial, expected);
     }
 
     fn updates_on<T: Element + PartialEq>(

@@ -171,13 +171,13 @@ fn conclude(access: &dyn Engine, failure: Failure) -> Failure {
 /// What has ended the world, once it is known who is at fault, or nobody finds out.
 fn concluded(access: &dyn Engine, suspicion: Failure) -> Failure {
     let until = Instant::now() + CONCLUDING;
-    while access.is_undecided() {
-        if Instant::now() >= until {
-            // Who asked does not answer itself.
-            let suspicion = access.failure().unwrap_or_else(|| suspicion.clone());
-            access.conclude(&culprit(access, &reports(access), &suspicion).unwrap_or(suspicion));
-        }
+    while access.is_undecided() && Instant::now() < until {
         std::thread::sleep(BETWEEN_LOOKS);
+    }
+    if access.is_undecided() {
+        // Who asked does not answer itself.
+        let suspicion = access.failure().unwrap_or_else(|| suspicion.clone());
+        access.conclude(&culprit(access, &reports(access), &suspicion).unwrap_or(suspicion));
     }
     access.failure().unwrap_or(suspicion)
 }

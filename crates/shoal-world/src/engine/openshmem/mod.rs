@@ -220,10 +220,10 @@ impl Engine for OpenShmemEngine {
         self.0.fail(failure, certainty)
     }
 
-    /// For all ranks if this one had the suspicion, or else for itself.
+    /// For all ranks if this one had the suspicion; else, or when another had it at the same time and says no more, for itself.
     fn conclude(&self, failure: &Failure) {
         let Shared { rank, board, port, .. } = &*self.0;
-        if board.read_failure(port, *rank).is_some() {
+        if board.read_failure(port, *rank).is_some() && board.read_conclusion(port, *rank).is_none() {
             board.write_conclusion(port, *rank, failure);
             launcher::tell(failure);
         } else {

@@ -144,8 +144,12 @@ pub(crate) fn ended(access: &dyn Engine, awaited: Option<Awaited>, failure: Fail
 }
 
 /// The same of a rank that comes to a collective after the end: it did not wait for the others, whatever they waited for.
+/// Where all ranks are threads of this process, that is known.
 pub(crate) fn came_late(access: &dyn Engine, awaited: Awaited, failure: Failure) -> WorldError {
-    ended_by(access, &Told::idle(Idle::RunsHost), Some(awaited), failure)
+    match access.doing(access.rank()) {
+        Some(_) => ended(access, Some(awaited), failure),
+        None => ended_by(access, &Told::idle(Idle::RunsHost), Some(awaited), failure),
+    }
 }
 
 /// The same of a rank that tells what it does.

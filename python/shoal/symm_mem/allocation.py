@@ -107,8 +107,8 @@ class Arena:
                 gc.collect()
                 start = self._place(size)
             if start is None:
-                room = f"{self._room()} of {self.size} are free"
-                text = f"the {self._where()} has no room for {size} bytes in one piece: {room}"
+                text = f"the symmetric memory of rank {self.rank.rank} has no room for {size} bytes in one piece"
+                text = f"{text}: {self._room()} of its {self.size} are free. SHOAL_HEAP_BYTES makes it larger"
                 raise errors.from_native("OutOfResources", text)
             made = Allocation(self, start, _pad_bytes, nbytes)
             self._live[start] = made

@@ -10,7 +10,7 @@
 //! suspicion; the others wait for its [conclusion](Engine::conclude), so that all name the same rank.
 //!
 //! Reports begin with who is at fault, as far as that shows: ranks that have left or do not wait, then those that wait for
-//! something that no rank has to bring, then those that wait for other ranks to come.
+//! their own streams, for words of memory, and for other ranks to come.
 
 use std::time::{Duration, Instant};
 
@@ -217,24 +217,23 @@ pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
 /// Who does not wait, or for itself alone, unless it is the one that is suspected: the others wait for it, whatever they
 /// wait for.
 fn culprit(access: &dyn Engine, reports: &[WaitReport], suspicion: &Failure) -> Option<Failure> {
-    let waits_for_none = |kind| matches!(kind, ReportKind::NotWaiting | ReportKind::ForItself);
-    let idle = |report: &&WaitReport| waits_for_none(report.kind) && !access.has_left(report.rank);
-    let is_idle = |rank: usize| reports.iter().filter(idle).any(|report| report.rank == rank);
+    let waits_for_none = |report: &&WaitReport| matches!(report.kind, ReportKind::NotWaiting | ReportKind::ForItself);
+    let idle = reports.iter().filter(waits_for_none).filter(|report| !access.has_left(report.rank));
+    let is_idle = idle.clone().any(|report| report.rank == suspicion.rank);
     // One that waits for words did not come to a collective either, and is suspected with those that do not wait.
     let is_for_words = reports.iter().any(|report| report.kind == ReportKind::ForWords);
-    if access.has_left(suspicion.rank) || is_idle(suspicion.rank) && !is_for_words {
+    if access.has_left(suspicion.rank) || is_idle && !is_for_words {
         return None;
     }
-    let has_answered = |report: &&WaitReport| access.report_of(report.rank).is_some();
-    let silent: Vec<usize> =
-        reports.iter().filter(idle).filter(|report| !has_answered(report)).map(|report| report.rank).collect();
+    let (answered, silent): (Vec<&WaitReport>, Vec<&WaitReport>) =
+        idle.partition(|report| access.report_of(report.rank).is_some());
     // Threads of this process need not answer.
-    if let Some(&rank) = silent.first().filter(|_| access.doing(access.rank()).is_none()) {
-        let who: Vec<String> = silent.iter().map(|&rank| access.name(rank)).collect();
+    if let Some(&&WaitReport { rank, .. }) = silent.first().filter(|_| access.doing(access.rank()).is_none()) {
+        let who: Vec<String> = silent.iter().map(|report| access.name(report.rank)).collect();
         let answer = if silent.len() == 1 { "does not answer" } else { "do not answer" };
         return Some(Failure { rank, reason: format!("{} {answer}: {}", listed_names(&who), suspicion.reason) });
     }
-    let WaitReport { rank, what, .. } = reports.iter().filter(idle).find(has_answered)?;
+    let WaitReport { rank, what, .. } = answered.first()?;
     let does = what.strip_prefix("it ").map_or_else(|| format!("is {what}"), str::to_owned);
     Some(Failure { rank: *rank, reason: format!("{} {does}, while {}", access.name(*rank), suspicion.reason) })
 }
